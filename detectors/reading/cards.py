@@ -44,6 +44,9 @@ LISTS = ("roles", "catalogue")
 NUMBERS = ("least_points", "page_from")
 BOUNDS = ("needs", "excuses")
 PROGRESS = "progress"
+STANDS_FOR = "stands_for"
+SHARES = {PROGRESS: "plan", STANDS_FOR: "rows"}
+LEAST_EPOCHS = "least_epochs"
 OPTIONAL = {*BOUNDS, "yields_to", "running", "lines"}
 LINE = {"measurement", "says", "marks", "points"}
 
@@ -109,7 +112,9 @@ class Line(msgspec.Struct, frozen=True):
 class Bar(msgspec.Struct, frozen=True):
     """What a card has to reach: on a series of ``least_points`` points at least that measures what it
     ``needs``, and of which no measurement as large as one of the ``excuses`` says that it is well, it pages
-    from ``page_from`` points on. With ``progress`` it is for a run that has done that share of its plan.
+    from ``page_from`` points on. With ``progress`` it is for a run that has done that share of its plan, with
+    ``least_epochs`` for one that has seen so many epochs or evaluations: a batch that changes nothing says
+    little. What has to have stood ``stands_for`` a share of the rows would have paged before that part, too.
     """
 
     least_points: int
@@ -117,10 +122,20 @@ class Bar(msgspec.Struct, frozen=True):
     excuses: Mapping[str, float]
     page_from: float
     progress: float = 0.0
+    least_epochs: int = 0
+    stands_for: float = 0.0
 
-    def is_for(self, progress: Floats) -> Bools:
-        """Return whether it is for runs with such shares of their plans done; NaN where none is known."""
-        return (progress >= self.progress) | (self.progress == 0)
+    @property
+    def earlier_shares(self) -> tuple[float, ...]:
+        """The shares of the rows after which the card would have paged, too: as long ago, and in between."""
+        return (1 - self.stands_for, 1 - self.stands_for / 2) if self.stands_for else ()
+
+    def is_for(self, progress: Floats, epochs: Floats) -> Bools:
+        """Return whether it is for runs with such shares of their plans done and so many epochs seen; NaN
+        where none is known.
+        """
+        is_late = (progress >= self.progress) | (self.progress == 0)
+        return is_late & ((epochs >= self.least_epochs) | (self.least_epochs == 0))
 
     def raised(self, times: float) -> "Bar":
         """Return the bar where so many times the points are needed, one at least."""
@@ -186,6 +201,7 @@ class Card(msgspec.Struct, frozen=True, eq=False):
         """
         bar = running or self.over
         when = " while it runs" if running else ""
+        lasts = f" if it did for {bar.stands_for:.0%} of the rows" if bar.stands_for else ""
         values = [measured[line.measurement] for line in self.lines]
         points = [
             float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
@@ -197,7 +213,7 @@ class Card(msgspec.Struct, frozen=True, eq=False):
             for number in heaviest
             if round(points[number])
         ]
-        sums = f"{total:.0f} of {self.most}, pages{when} from {bar.page_from:g}"
+        sums = f"{total:.0f} of {self.most}, pages{when} from {bar.page_from:g}{lasts}"
         return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
 
 
@@ -256,16 +272,21 @@ def _kind(kinds: Any) -> str:
 
 def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
     """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``."""
-    if not isinstance(content, dict) or not content.keys() <= {*NUMBERS, *BOUNDS, PROGRESS}:
-        raise CardError(f"{where} has {', '.join((*NUMBERS, *BOUNDS, PROGRESS))} and nothing else")
+    keys = (*NUMBERS, *BOUNDS, *SHARES, LEAST_EPOCHS)
+    if not isinstance(content, dict) or not content.keys() <= {*keys}:
+        raise CardError(f"{where} has {', '.join(keys)} and nothing else")
     for key in NUMBERS:
         if not isinstance(content.get(key), int | float):
             raise CardError(f"{where}: {key} is missing, or no number")
-    progress = content.get(PROGRESS, 0)
-    if not isinstance(progress, int | float) or not 0 <= progress < 1:
-        raise CardError(f"{where}: {PROGRESS} must be a share of the plan")
+    if not isinstance(content.get(LEAST_EPOCHS, 0), int):
+        raise CardError(f"{where}: {LEAST_EPOCHS} must be a whole number")
+    for key, whole in SHARES.items():
+        share = content.get(key, 0)
+        if not isinstance(share, int | float) or not 0 <= share < 1:
+            raise CardError(f"{where}: {key} must be a share of the {whole}")
+    is_stricter = any(content.get(key) for key in SHARES)
     least = below.page_from if below else 0
-    if content["page_from"] < least or (content["page_from"] == least and not progress):
+    if content["page_from"] < least or (content["page_from"] == least and not is_stricter):
         raise CardError(f"{where}: page_from must lie above {least:g}")
     bounds = {key: _bounds(f"{where}: {key}", content.get(key, {})) for key in BOUNDS}
     return Bar(
@@ -273,7 +294,9 @@ def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
         needs={**(below.needs if below else {}), **bounds["needs"]},
         excuses={**(below.excuses if below else {}), **bounds["excuses"]},
         page_from=float(content["page_from"]),
-        progress=float(progress),
+        progress=float(content.get(PROGRESS, 0)),
+        least_epochs=content.get(LEAST_EPOCHS, 0),
+        stands_for=float(content.get(STANDS_FOR, 0)),
     )
 
 

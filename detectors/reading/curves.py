@@ -52,6 +52,11 @@ class Curves(msgspec.Struct, frozen=True, dict=True):
     points: Floats
     is_cost: bool = False
 
+    def until(self, share: float) -> "Curves":
+        """Return the curves as they were after a share of their rows, to a unit; points scatter as now."""
+        count = max(1, int(share * self.units.shape[1]))
+        return Curves(self.units[:, :count], self.noise, np.floor(share * self.points), is_cost=self.is_cost)
+
     @cached_property
     def blocks(self) -> Floats:
         """Series x 20: the mean of each twentieth. One unit fills several blocks of a short series."""

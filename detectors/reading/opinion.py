@@ -43,6 +43,7 @@ from sentinel.detectors.schema import (
     VALUE,
     VARIANT,
     Course,
+    Standing,
 )
 from sentinel.detectors.severity import INFO, WARNING
 from sentinel.detectors.signals import Signal
@@ -54,6 +55,12 @@ HISTORY = History(recent=ROWS, head=FIRST_INTERVALS + 1, earlier=1, coarse=True)
 COURSES = tuple(Course(signal) for signal in PARTS)
 
 LOSSES = Role.HELD_OUT_LOSS, Role.TRAINING_LOSS
+
+STANDINGS = {
+    f"{role}_keeps_gain": tuple(Standing(signal) for signal, part in PARTS.items() if part.role is role)
+    for role in (Role.METRIC, Role.HELD_OUT_LOSS)
+}
+"""What tells a measurement of companions while a run goes on: how they stand."""
 
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
@@ -97,14 +104,16 @@ def variant_of(card: Card) -> Variant:
     return Variant("{reading}", card.catalogue)
 
 
-def uses_of(claims: Collection[str]) -> tuple[Signal | Course, ...]:
+def uses_of(claims: Collection[str]) -> tuple[Signal | Course | Standing, ...]:
     """Return what the cards of claims ask for of other signals."""
     cards = with_rivals([*claims])
     asked = {name for card in cards for name in card.measurements}
     roles = {companion.role for name, companion in COMPANY.items() if name in asked}
     courses = (use for use in COURSES if PARTS[use.signal].role in roles or use.signal in OF_AGENTS)
+    standings = (use for name in STANDINGS if name in asked for use in STANDINGS[name])
     is_of_loss = any(role in LOSSES for card in cards for role in card.roles)
-    return (*courses, *(OF_AGENTS if is_of_loss else ()), Signal.TOTAL_STEPS)
+    clocks = Signal.TOTAL_STEPS, Signal.EPOCH
+    return (*courses, *standings, *(OF_AGENTS if is_of_loss else ()), *clocks)
 
 
 def with_opinion(
@@ -220,11 +229,12 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], ba
     signals = np.array(due[SIGNAL].to_list())
     has_ended = due[ENDED].to_numpy()
     progress = due.select(pl.col(STEP) / pl.col(Signal.TOTAL_STEPS)).to_series().to_numpy()
+    epochs = due[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
     points = _Points(frame)
     found: list[dict[str, Any]] = [{} for _ in range(len(due))]
     with np.errstate(all="ignore"):
         for numbers, courses in _alike(placed, due):
-            seen = _Seen(counts[numbers], has_ended[numbers], progress[numbers])
+            seen = _Seen(counts[numbers], has_ended[numbers], progress[numbers], epochs[numbers])
             suspects = _suspects(courses, signals[numbers], seen, cards)
             for place, of_series in suspects.items():
                 number = int(numbers[place])
@@ -250,15 +260,16 @@ def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floa
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """How much of each series was seen: points, whether it is over, and the share of the plan."""
+    """How much of each series was seen: points, whether it is over, the share of the plan, and epochs."""
 
     counts: Floats
     has_ended: Bools
     progress: Floats
+    epochs: Floats
 
     def at(self, places: Ints) -> "_Seen":
         """Return this of some of the series."""
-        return _Seen(self.counts[places], self.has_ended[places], self.progress[places])
+        return _Seen(*(part[places] for part in msgspec.structs.astuple(self)))
 
 
 class _Suspects(msgspec.Struct, frozen=True):
@@ -288,7 +299,9 @@ def _suspects(
             may_page = _may_page(card, card.over, outcome, own.has_ended)
             is_read = may_page & own.has_ended
             for bar in card.running if may_page.any() else ():
-                is_read |= may_page & bar.is_for(own.progress) & _may_page(card, bar, outcome, own.has_ended)
+                is_due = may_page & bar.is_for(own.progress, _epochs(part, own.epochs, own.counts))
+                reaches = is_due & _may_page(card, bar, outcome, own.has_ended)
+                is_read |= reaches & _may_have_stood(card, bar, outcome)
             for place in places[may_page].tolist():
                 suspects[place].in_doubt.append(card)
             for place in places[is_read].tolist():
@@ -296,12 +309,30 @@ def _suspects(
     return suspects
 
 
+def _epochs(part: Part, epochs: Floats, counts: Floats) -> Floats:
+    """Return how many epochs, or evaluations of an outcome on held-out data, series have seen."""
+    return epochs if part.role is Role.TRAINING_LOSS else counts
+
+
 def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
     """Return of which outcomes a card may reach a bar; what is not measured yet may be as bad as can be.
 
     Companions count once a run is over.
     """
-    possible = outcome.points >= bar.least_points
+    return (outcome.points >= bar.least_points) & _may_reach(card, bar, outcome, has_ended)
+
+
+def _may_have_stood(card: Card, bar: Bar, outcome: Curves) -> Bools:
+    """Return of which outcomes of runs that go on a card may have reached a bar for long enough."""
+    stood = np.ones(len(outcome.points), bool)
+    for share in bar.earlier_shares:
+        stood &= _may_reach(card, bar, outcome.until(share), has_ended=np.zeros_like(stood))
+    return stood
+
+
+def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
+    """Return of which outcomes a card may have the points of a bar, however few points there are."""
+    possible = np.ones(len(outcome.points), bool)
     for names, is_least in (bar.needs, True), (bar.excuses, False):
         for name, least in names.items():
             if name in MEASUREMENTS and possible.any():
@@ -342,6 +373,8 @@ def _of_series(
             curves = _curves(np.array(last[name])[None, :], 0.0, counts, other)
             companions.setdefault(other.role, []).append(curves)
     measured = _measured(outcome, companions, {name for card in cards for name in card.measurements})
+    if not last[ENDED]:
+        measured |= _standings(last)
     scores = {card: card.total(measured) for card in cards}
     found = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
     of_start = [card for card in found.values() if card.begins == "start"]
@@ -349,11 +382,15 @@ def _of_series(
     found = {claim: card for claim, card in found.items() if claim not in in_time}
     of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
     progress = np.array([last[STEP] / (last.get(Signal.TOTAL_STEPS) or np.nan)])
+    epoch = last.get(Signal.EPOCH)
+    epochs = _epochs(part, np.array([np.nan if epoch is None else epoch]), counts)
     paging = [
         (scores[card] / bar.page_from, card, bar)
         for card in of_claims
         for bar in ((card.over,) if last[ENDED] else card.running)
-        if bar.is_for(progress).all() and _reaches(bar, count, measured, scores[card])
+        if bar.is_for(progress, epochs).all()
+        and _reaches(bar, count, measured, scores[card])
+        and _has_stood(card, bar, outcome)
     ]
     if not paging:
         return {} if of_claims or not last[ENDED] else {LOOK: int(Look.WELL)}
@@ -402,11 +439,26 @@ def _reaches(bar: Bar, count: int, measured: Mapping[str, float], points: float)
     return count >= bar.least_points and points >= bar.page_from and bar.allows(measured)
 
 
+def _has_stood(card: Card, bar: Bar, outcome: Curves) -> bool:
+    """Return whether a card has reached a bar for as long as the bar asks, by the outcome alone."""
+    earlier = (_measured(outcome.until(share), {}, card.measurements) for share in bar.earlier_shares)
+    return all(bar.allows(measured) and card.total(measured) >= bar.page_from for measured in earlier)
+
+
 def _is_short_tail(points: _Points, last: Mapping[str, Any]) -> bool:
     """Return whether an attempt of few points that goes on from a resume covers little of the run so far."""
     covers = last[STEP] - points.first_step.get(last[SERIES], 0)
     is_short = last[INDEX] + 1 < FEW_POINTS and bool(covers < MIN_SHARE_OF_STEPS * last[STEP])
     return is_short and points.resumed[last[SERIES]]
+
+
+def _standings(last: Mapping[str, Any]) -> dict[str, float]:
+    """Return what is known of the companions of a run that goes on."""
+    known = {name: [last.get(use.column) for use in uses] for name, uses in STANDINGS.items()}
+    return {
+        name: largest({n: value for n, value in enumerate(values) if value is not None})
+        for name, values in known.items()
+    }
 
 
 def _may_yet_leave(points: _Points, last: Mapping[str, Any], card: Card, role: Role) -> bool:

@@ -13,7 +13,7 @@ from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import Curves, curve_of, together
 from sentinel.detectors.reading.looks import looks
 from sentinel.detectors.reading.measurements import MEASUREMENTS
-from sentinel.detectors.reading.roles import OUTCOMES
+from sentinel.detectors.reading.roles import OUTCOMES, Role
 from studies.cards.labels import FOLDS, Label
 from studies.cards.series import Series, series_below
 from studies.cards.table import home_of
@@ -45,6 +45,7 @@ def _at_looks(folder: Path, labels: Mapping[str, Label]) -> Iterator[tuple[str, 
 def measured(seen: Iterator[tuple[str, Series, int]]) -> pl.DataFrame:
     """Return the table of outcomes of which so many rows were seen."""
     rows = [*seen]
+    number_of = {id(one): number for number, one in enumerate({id(one): one for _, one, _ in rows}.values())}
     curves = [curve_of(one.rows[:n], higher_is_better=one.part.higher_is_better) for _, one, n in rows]
     groups: dict[tuple[bool, int], list[int]] = {}
     for number, curve in enumerate(curves):
@@ -58,6 +59,7 @@ def measured(seen: Iterator[tuple[str, Series, int]]) -> pl.DataFrame:
     return pl.DataFrame(
         {
             "home": [home for home, _, _ in rows],
+            "series": [number_of[id(one)] for _, one, _ in rows],
             "role": [one.part.role.value for _, one, _ in rows],
             "is_fresh": [one.is_fresh for _, one, _ in rows],
             "count": [float(count) for _, _, count in rows],
@@ -70,17 +72,31 @@ def measured(seen: Iterator[tuple[str, Series, int]]) -> pl.DataFrame:
 def first_pages(card: Card, bar: Bar, table: pl.DataFrame) -> dict[str, float]:
     """Return by which share of the run a card pages first, by directory."""
     fresh = pl.col("is_fresh") | (card.begins == "best")
-    is_due = (pl.col("count") >= bar.least_points) & (pl.col("share") >= bar.progress)
-    own = table.filter(pl.col("role").is_in(card.roles) & fresh & is_due)
+    own = table.filter(pl.col("role").is_in(card.roles) & fresh).sort("series", "count")
     values = {name: own[name].to_numpy() for name in card.measurements - COMPANY.keys()}
     values |= {name: np.full(len(own), np.nan) for name in card.measurements & COMPANY.keys()}
-    pages = card.points(values).sum(axis=0) >= bar.page_from
+    reaches = card.points(values).sum(axis=0) >= bar.page_from
     for name, least in bar.needs.items():
-        pages &= values[name] >= least
+        reaches &= values[name] >= least
     for name, least in bar.excuses.items():
-        pages &= ~(values[name] >= least)
-    found = own.filter(pl.Series(pages, dtype=pl.Boolean)).group_by("home").agg(pl.col("share").min())
+        reaches &= ~(values[name] >= least)
+    judged = own.with_columns(reaches=pl.Series(reaches, dtype=pl.Boolean))
+    is_due = (pl.col("count") >= bar.least_points) & (pl.col("share") >= bar.progress)
+    # Here nothing tells the epochs of a training loss.
+    is_due &= (pl.col("role") != Role.TRAINING_LOSS) | (bar.least_epochs == 0)
+    pages = judged.filter(pl.col("reaches") & is_due)
+    for share in bar.earlier_shares:
+        pages = _where_it_reached_before(pages, judged, share)
+    found = pages.group_by("home").agg(pl.col("share").min())
     return dict(found.iter_rows())
+
+
+def _where_it_reached_before(pages: pl.DataFrame, judged: pl.DataFrame, share: float) -> pl.DataFrame:
+    """Return the looks at which the bar was reached at the last look within that share of the rows, too."""
+    before = judged.select("series", "reaches", before="count").sort("before")
+    looked = pages.drop("reaches").with_columns(until=share * pl.col("count")).sort("until")
+    joined = looked.join_asof(before, left_on="until", right_on="before", by="series", check_sortedness=False)
+    return joined.filter("reaches").drop("until", "before")
 
 
 def page(table: pl.DataFrame, labels: Mapping[str, Label]) -> str:
@@ -99,7 +115,8 @@ def page(table: pl.DataFrame, labels: Mapping[str, Label]) -> str:
             left_out = np.sum([_left_out(card, bar, table, labels, fold) for fold in range(FOLDS)], axis=0)
             numbers = " | ".join(f"{number}" for number in (*own, *left_out.tolist()))
             plan = f", from {bar.progress:.0%} of the plan" if bar.progress else ""
-            parts.append(f"| {card.claim} | {bar.page_from:g} of {card.most}{plan} | {numbers} |")
+            stands = f", for {bar.stands_for:.0%} of the rows" if bar.stands_for else ""
+            parts.append(f"| {card.claim} | {bar.page_from:g} of {card.most}{plan}{stands} | {numbers} |")
     return "\n".join(parts) + "\n"
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from sentinel.common.fault_isolation import Guard
 from sentinel.detectors.api import Detector, History, Variant, detector
 from sentinel.detectors.reading.roles import PARTS, Part, part_of
-from sentinel.detectors.schema import INDEX, SERIES, STEP
+from sentinel.detectors.schema import CONTINUES, INDEX, SERIES, STEP
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import Floats, was_resumed
 from sentinel.pipeline import Pipeline
@@ -70,6 +70,7 @@ def series_below(folder: Path) -> Iterator[Series]:
 def _joined(path: str, arrived: list[SeriesRows]) -> Iterator[Series]:
     rows: dict[tuple[str, int, str, Signal], list[Floats]] = {}
     steps: dict[tuple[str, int, str, Signal], list[Steps]] = {}
+    resumes = {(one.stream, one.attempt) for one in arrived if one.window.continues}
     for one in arrived:
         key = one.stream, one.attempt, one.tag, Signal(one.spec.judged)
         rows.setdefault(key, []).append(one.window.rows.value)
@@ -84,12 +85,14 @@ def _joined(path: str, arrived: list[SeriesRows]) -> Iterator[Series]:
         value = value[np.isfinite(value)]
         if part is not None and len(value):
             of_all = np.concatenate(steps[key])
-            is_fresh = attempt == 1 and not _was_resumed(of_all)
+            continues = (stream, attempt) in resumes
+            is_fresh = attempt == 1 and not _was_resumed(of_all, continues=continues)
             yield Series(path, stream, attempt, tag, part, value, int(of_all[-1]), is_fresh)
 
 
-def _was_resumed(steps: Steps) -> bool:
-    """Return whether a log begins later than one of a new training."""
+def _was_resumed(steps: Steps, *, continues: bool) -> bool:
+    """Return whether a log goes on with a training, or begins later than one of a new training."""
     first = steps[:FIRST_ROWS]
-    frame = pl.DataFrame({SERIES: [0] * len(first), INDEX: range(len(first)), STEP: first})
+    begins = {SERIES: [0] * len(first), INDEX: range(len(first)), STEP: first}
+    frame = pl.DataFrame(begins).with_columns(pl.lit(continues).alias(CONTINUES))
     return bool(frame.select(was_resumed().first()).item())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.reading.cards import Card, card_in
+from sentinel.detectors.reading.cards import LEAST_EPOCHS, SHARES, Card, card_in
 from studies.cards.fit import MOST_POINTS, FittedCard, FittedLine
 from studies.cards.forms import CLAIMS, forms
 from studies.cards.labels import Label
@@ -57,7 +57,7 @@ def _running(bar: Mapping[str, Any]) -> list[str]:
     bounds = [line for key in ("needs", "excuses") for line in _bounds(key, bar.get(key, {}))]
     return [
         "\n[[running]]",
-        *([f"progress = {bar['progress']}"] if "progress" in bar else []),
+        *(f"{key} = {bar[key]}" for key in (*SHARES, LEAST_EPOCHS) if key in bar),
         f"least_points = {bar['least_points']}",
         *bounds,
         f"page_from = {bar['page_from']}",

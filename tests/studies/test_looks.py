@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from sentinel.detectors.reading.cards import card_of
 from sentinel.detectors.reading.roles import Part, Role
@@ -40,3 +41,10 @@ def test_it_is_read_of_what_was_seen_until_a_look(table):
 def test_a_page_counts_problems_and_healthy_runs(table):
     written = page(table, {home: label(home, home == "rises") for home in ("falls", "rises")})
     assert "| reward-got-worse | 22 of 33 | 1 | 1 | 0 |" in written
+
+
+def test_what_has_to_stand_is_told_once_it_was_found_at_the_looks_before(table):
+    """It fell after 60 of 400 points: at the 128th three tenths before are the 64th, when none was lost."""
+    card = card_of("reward-got-worse")
+    bar = replace(card.running[0], stands_for=0.3)
+    assert first_pages(card, bar, table) == {"falls": 192 / 400}

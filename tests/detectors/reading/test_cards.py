@@ -101,6 +101,10 @@ WRONG = {
         HEAD + RUNNING + "progress = 1\n" + LINE,
         "progress must be a share of the plan",
     ),
+    "no share of the rows": (
+        HEAD + RUNNING + "stands_for = 1.5\n" + LINE,
+        "stands_for must be a share of the rows",
+    ),
     "no TOML": ("claim = ", "Invalid value"),
 }
 
@@ -214,8 +218,23 @@ def test_a_bar_for_a_part_of_the_plan_may_be_as_low_as_the_one_at_the_end():
     low, high = card_in("worse.toml", HEAD + planned + RUNNING + LINE).running
     assert (low.page_from, high.page_from) == (4.0, 5.0)
     shares = np.array([np.nan, 0.4, 0.5, 1.0])
-    assert low.is_for(shares).tolist() == [False, False, True, True]
-    assert high.is_for(shares).all()
+    no_epochs = np.full(4, np.nan)
+    assert low.is_for(shares, no_epochs).tolist() == [False, False, True, True]
+    assert high.is_for(shares, no_epochs).all()
+
+
+def test_a_bar_for_epochs_is_for_no_run_of_which_none_are_known():
+    [bar] = card_in("worse.toml", HEAD + RUNNING + "least_epochs = 20\n" + LINE).running
+    assert bar.is_for(np.full(3, np.nan), np.array([np.nan, 19.0, 20.0])).tolist() == [False, False, True]
+
+
+def test_a_bar_that_what_is_found_stands_for_a_while_may_be_as_low_as_the_one_at_the_end():
+    stands = RUNNING.replace("= 5", "= 4") + "stands_for = 0.3\n"
+    card = card_in("worse.toml", HEAD + stands + LINE)
+    [bar] = card.running
+    assert bar.earlier_shares == (0.7, 0.85)
+    text = card.text({"lost_of_gain": 1.0}, running=bar)
+    assert text.endswith("4 of 4, pages while it runs from 4 if it did for 30% of the rows")
 
 
 def test_a_run_that_goes_on_has_a_higher_bar_beside_the_one_at_its_end():

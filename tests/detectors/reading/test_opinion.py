@@ -54,6 +54,41 @@ def test_a_run_that_has_done_a_part_of_its_plan_has_a_lower_bar():
     assert variants("reward-stagnation", Signal.REWARD, SELDOM, plan=10_000) == set()
 
 
+DESCENT = np.linspace(2, 1, 40) + NOISE[:40] / 800
+FLAT_LOSS = 2.3 + NOISE[:100] / 8000
+
+
+def of_flat_loss(loss: np.ndarray, **beside: np.ndarray) -> pl.DataFrame:
+    """What `flat-loss-at-init` finds in a loss that goes on, beside values of other signals at its steps."""
+    detector = all_detectors()["flat-loss-at-init"]
+    assert isinstance(detector, Detector)
+    steps = np.arange(len(loss))
+    logged = {Signal.LOSS: loss, **{Signal(name): values for name, values in beside.items()}}
+    streams = [Stream(signal, steps, values) for signal, values in logged.items()]
+    told = judge(detector, windows(detector, streams)).drop_nulls(VARIANT)
+    return told.filter((pl.col("step") < steps[-1]) & (pl.col(VARIANT) == "never-left-its-start"))
+
+
+EPOCHS = np.arange(100.0)
+
+
+def test_a_loss_that_has_stood_for_three_tenths_of_its_epochs_is_told_and_none_that_leaves_its_start():
+    assert of_flat_loss(FLAT_LOSS, epoch=EPOCHS)["step"].min() == 27
+    leaves = np.r_[FLAT_LOSS[:24], DESCENT]
+    assert of_flat_loss(leaves, epoch=EPOCHS[: len(leaves)]).is_empty()
+
+
+def test_as_many_batches_say_little():
+    assert of_flat_loss(FLAT_LOSS).is_empty()
+    assert of_flat_loss(FLAT_LOSS, epoch=EPOCHS / 10).is_empty()
+
+
+def test_a_loss_that_stays_at_its_start_beside_a_metric_that_has_learned_says_nothing():
+    rests = 0.1 + np.abs(NOISE[:100]) / 8000
+    assert not of_flat_loss(FLAT_LOSS, epoch=EPOCHS, eval_accuracy=rests).is_empty()
+    assert of_flat_loss(FLAT_LOSS, epoch=EPOCHS, eval_accuracy=rests + 0.008 * EPOCHS).is_empty()
+
+
 def test_another_score_excuses_a_zero_and_no_score_that_never_left_its_start():
     detector = all_detectors()["zero-eval-metric"]
     assert isinstance(detector, Detector)
