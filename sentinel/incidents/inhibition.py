@@ -9,14 +9,15 @@ are one problem: the first is over once both are.
 Four kinds of incidents are related in a way of their own:
 
 - The ranks of a training, each with a stream, that report the same problem at about the same time. The one
-  that began first explains the others; of equal steps the name of the stream decides.
+  that began first explains the others; of equal steps, the one that was found first, or the name of the
+  stream decides.
 - What a policy that collapses shows: its KL, its entropy, the length of its answers. What is found first
   explains what follows soon. It does not explain what is worse, in the rewards either.
-- What a score card says of the outcome of a run that is over. It judges the whole run, so its onset says
-  little: whatever was found in the run and explains its class explains the card. An end of the run does not.
-  Of one class, what is critical explains a card, and so does what was found earlier by a detector that judges
-  the outcome, too, but for a card to which its own cards yield. Of two cards the one that was found first
-  explains the other.
+- What a score card says of the outcome of a run. It judges the whole run, so its onset says little: whatever
+  was found in the run and explains its class explains the card. An end of the run does not, nor does what
+  was found later and is of the card's own class. Of one class, what is critical explains a card, and so does
+  what was found earlier by a detector that judges the outcome, too, but for a card to which its own cards
+  yield. Of two cards the one that was found first explains the other.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -52,7 +53,7 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     if cause.is_of_card and effect.is_of_card and cause.fired_step != effect.fired_step:
         return cause.fired_step < effect.fired_step
     if _is_of_other_rank(cause, effect):
-        return (cause.onset_step, cause.stream) < (effect.onset_step, effect.stream)
+        return _order_of_rank(cause) < _order_of_rank(effect)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
         return _follows(effect, cause)
     return not _begins_before(effect, cause)
@@ -102,8 +103,15 @@ def _claims(declaration: Declaration) -> tuple[str, ...]:
 
 def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether a finding in a run comes before a card about the whole of it, whichever began first."""
-    ends_run = detectors[cause.detector].cause in (Cause.CRASH, Cause.STALL)
-    return effect.is_of_card and not cause.is_of_card and not ends_run
+    of_cause = detectors[cause.detector].cause
+    ends_run = of_cause in (Cause.CRASH, Cause.STALL)
+    is_late = of_cause is detectors[effect.detector].cause and cause.fired_step > effect.fired_step
+    return effect.is_of_card and not cause.is_of_card and not is_late and not ends_run
+
+
+def _order_of_rank(incident: Incident) -> tuple[int, int, str]:
+    """Return what is least for the incident that explains those of other ranks."""
+    return incident.onset_step, incident.fired_step, incident.stream
 
 
 def _is_of_other_rank(this: Incident, other: Incident) -> bool:

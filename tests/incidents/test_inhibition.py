@@ -60,6 +60,14 @@ def test_what_a_rule_found_is_no_card_although_its_detector_reads_some():
     assert explained(first, last) == {}
 
 
+def test_a_card_that_was_told_is_not_taken_back_by_what_its_class_finds_later():
+    points = {"level": 1.0, "card_points": 9.0}
+    card = changed(rows("..cccccc", EFFECT, tag="loss"), evidence=points, onset=lambda: (0, None))
+    rule = changed(rows("......cc", EFFECT, tag="eval"), evidence={"level": 1.0, "card_points": None})
+    at_first = changed(rule, onset=lambda: (0, None))
+    assert stands(card, at_first)[1] == (EFFECT, "eval", (EFFECT, "loss"))
+
+
 def test_of_two_cards_the_one_that_was_found_first_explains_the_other():
     """What was sent while the run went on is not taken back by a card about its end."""
     points = {"level": 1.0, "card_points": 9.0}
@@ -308,6 +316,16 @@ class TestRanks:
             ours.advance(rows("....cc", self.NAN, "loss", stream=f"log:rank {rank}"))
         assert [i.stream for i in ours.open() if not i.inhibited_by] == ["log:rank 0"]
         assert len({i.inhibited_by for i in ours.open()}) == 2
+
+    def test_of_equal_onsets_the_one_that_was_found_first_stands_for_all(self):
+        found = [
+            changed(rows(line, self.NAN, "loss", stream=f"log:rank {rank}"), onset=lambda: (40, None))
+            for rank, line in enumerate(("........cc", "....cc"))
+        ]
+        ours = tracker()
+        for verdicts in found:
+            ours.advance(verdicts)
+        assert [i.stream for i in ours.open() if not i.inhibited_by] == ["log:rank 1"]
 
     def test_one_that_began_much_later_is_another_trouble(self):
         early = rows("..cc", self.NAN, "loss", stream="log:rank 0")
