@@ -42,6 +42,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import (
     ELSE,
+    FIRST,
     beats_guessing,
     cost_of_guessing,
     settled_at_guessing,
@@ -68,9 +69,11 @@ RESTS = 0.0005  # share of its level within which it rests, and lies at the cost
 MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
+HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
 CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 DOUBTFUL = (INFO, WARNING)
+BESIDE = Signal.GRAD_NORM, Signal.EVAL_LOSS
 FINDS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
 FOUND = 0.2  # of these: a model that knows its task
 CUT = ("O3", "O21", "O4", "O2", "O1")
@@ -82,7 +85,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.DISCRIMINATOR_LOSS),
-    uses=(Signal.GRAD_NORM, First(Signal.GRAD_NORM), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
+    uses=(*BESIDE, *map(First, BESIDE), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
@@ -151,7 +154,10 @@ def flat_loss_at_init(
         .with_columns(
             guesses=pl.max_horizontal(off_guessing) < NEAR,
             over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
-            never=~of_opponent & never_fell(least_steps, least_fall) & _did_its_part(waits=2),
+            never=~of_opponent
+            & never_fell(least_steps, least_fall)
+            & _did_its_part(waits=2)
+            & ~_held_out_fell(),
         )
         .with_columns(
             late=over | (pl.col("trained") >= pl.col("patience")),
@@ -214,6 +220,13 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
 def _knows_its_task() -> pl.Expr:
     """Return whether a detector or segmenter finds what a model can that was trained before."""
     return pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(False)
+
+
+def _held_out_fell() -> pl.Expr:
+    """Return whether the held-out loss fell beside a training loss: something was learnt that it hides."""
+    now = recent_median(Signal.EVAL_LOSS, FIRST, at_least=1)
+    fell = now < (1 - HELD_OUT_FALL) * pl.col(First(Signal.EVAL_LOSS).column)
+    return is_of(Signal.LOSS) & fell.fill_null(False)
 
 
 def _tells_classes_apart() -> pl.Expr:

@@ -7,9 +7,8 @@ to go. A first warm-up, line or staircase, that is longer than half the plan or 
 rate that never moves although the settings name a schedule, or a warm-up that the log should show. Where the
 settings name a line, a cosine or a polynomial: a rate that stands still on its way down, or at a floor, with
 half of the plan to go, and one that comes up again. A run of 100 points or more that is over while its rate
-still rose, unless it was stopped early in its plan. A rise is info once the
-loss is a hundredth of its start, and there is nothing left to learn. So is a smooth one without a plan,
-because a run that was stopped in its warm-up looks the same.
+still rose, unless it was stopped early in its plan. Without a plan a smooth rise is info, because a run that
+was stopped in its warm-up looks the same.
 
 ## Why it matters
 Steps at a learning rate of zero cost full price and change nothing, and those on the first rungs of a warm-up
@@ -53,7 +52,6 @@ from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, has_points, recent_median, start_median
-from sentinel.detectors.supervised import LEARNED_FRACTION
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 DECAYED_FRACTION = 0.2  # of the peak, with a plan: a log that rounds jumps to its end from above
@@ -141,7 +139,7 @@ def lr_schedule_mismatch(
     end = pl.col("end")
     saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
     too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
-    never_above_zero = _was_never_above_zero() & ~_fell_below(MAX_LOSS_FRACTION)
+    never_above_zero = _was_never_above_zero() & ~_learns()
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
     return verdicts(
@@ -160,7 +158,7 @@ def lr_schedule_mismatch(
         lasts=at_floor,
         severities={
             CRITICAL: at_zero & (left > MAX_LEFT),
-            INFO: (planned.is_null() & smooth & ~too_long.fill_null(False)) | _fell_below(LEARNED_FRACTION),
+            INFO: planned.is_null() & smooth & ~too_long.fill_null(False),
         },
         onset=pl.when(never_above_zero).then("start_step").when(rests).then("since"),
     )
@@ -173,11 +171,11 @@ def _was_never_above_zero() -> pl.Expr:
     return long & (pl.max_horizontal("peak", first_group) <= ZERO_RATE)
 
 
-def _fell_below(fraction: float) -> pl.Expr:
-    """Return whether the loss fell below a fraction of its start, which it does not at a rate of zero."""
+def _learns() -> pl.Expr:
+    """Return whether the loss fell, which it does not at a rate of zero."""
     now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
     start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
-    return (now < fraction * start).fill_null(False)
+    return (now < MAX_LOSS_FRACTION * start).fill_null(False)
 
 
 def _stands(near_zero: float) -> pl.Expr:

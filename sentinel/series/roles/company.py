@@ -137,6 +137,18 @@ def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tu
             yield series.key, None
 
 
+def _results_of_runs(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield all of a table in which a row is a whole run: it has a seed of its own and a final result."""
+    tables: dict[tuple[str, str], list[Series]] = {}
+    for series in all_series:
+        tables.setdefault((series.stream, series.tag.rpartition("/")[0]), []).append(series)
+    for rows in tables.values():
+        has_final = any("final" in series.reading.words for series in rows)
+        seeds = [series for series in rows if series.tag.rpartition("/")[2].lower() == "seed"]
+        if has_final and any(not seed.values.is_constant for seed in seeds):
+            yield from ((series.key, None) for series in rows)
+
+
 def _members(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield names that differ only in their first groups: one outcome of several agents or data sets."""
     endings: dict[str, list[Series]] = {}
@@ -417,4 +429,5 @@ _RULES: Sequence[Rule] = (
     _losses_of_agents,
     _losses_of_adversaries,
     _never_measured_twice,
+    _results_of_runs,
 )

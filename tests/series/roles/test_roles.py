@@ -164,6 +164,14 @@ def test_val_loss_of_ppo_is_a_value_loss() -> None:
     assert _outcome(*series).tag == "reward"
 
 
+def test_a_table_of_whole_runs_is_no_training() -> None:
+    seeds = _series("summaries/seed", *(37.0 + 10 * (n % 5) for n in range(20)))
+    results = _falling("summaries/final_loss"), _rising("summaries/final_accuracy")
+    assert not roles_of((seeds, *results), {})
+    assert roles_of((_series("seed", *[7.0] * 20), _falling("final_loss")), {})
+    assert roles_of((_series("seed", *map(float, range(20))), _rising("reward")), {})
+
+
 def test_loss_of_dqn_is_no_training_loss() -> None:
     series = _rising("episode_reward"), _falling("loss")
     role = _role("loss", *series)
