@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.runs.log import RunLog
-from sentinel.sources.base import Cursor, PollResult, Source
+from sentinel.sources.base import Chunk, Cursor, PollResult, Source, flush
 
 
 @contextmanager
@@ -38,14 +38,19 @@ class _PrefetchingSource(msgspec.Struct):
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Poll as `Source` does, with the limit of the poll before if the answer was read ahead."""
         if self.pending is None or self.pending[0] != cursor:
-            result = self._read(cursor, limit)  # most logs are short, and waiting for a thread costs more
+            # Most logs are short, and waiting for a thread costs more.
+            result = self._poll_source(cursor, limit)
         else:
             result = self.pending[1].result()
         self.pending = None
         if result.more:
-            self.pending = result.cursor, self.reader.submit(self._read, result.cursor, limit)
+            self.pending = result.cursor, self.reader.submit(self._poll_source, result.cursor, limit)
         return result
 
-    def _read(self, cursor: Cursor, limit: int) -> PollResult:
+    def flush(self, cursor: Cursor) -> Sequence[Chunk]:
+        """Return what only the end of the log makes sure, see `Flushable`."""
+        return flush(self.source, cursor)
+
+    def _poll_source(self, cursor: Cursor, limit: int) -> PollResult:
         with self.lock:
             return self.source.poll(cursor, limit)
