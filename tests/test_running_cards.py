@@ -193,6 +193,60 @@ def test_a_watch_finds_what_a_replay_finds(tmp_path_factory, cuts, tail, reload)
     assert [(c.event, body(c.incident)) for c in found] == [(c.event, body(c.incident)) for c in expected]
 
 
+OF_A_LOSS = (of_cards("flat-loss-at-init"),)
+
+
+def write_epochs(log, loss, accuracy, begin=0):
+    with log.open("a") as file:
+        for epoch in range(begin, len(loss)):
+            row = {"step": epoch, "epoch": epoch, "train/loss": loss[epoch], "eval/accuracy": accuracy[epoch]}
+            file.write(json.dumps(row) + "\n")
+
+
+def flat_loss(falls_from, epochs=140):
+    late = np.clip((np.arange(epochs) - falls_from) / 40, 0, 1)
+    return (2.3 - late + NOISE[:epochs] / 4000).tolist()
+
+
+def test_a_loss_that_stood_at_its_start_is_told_after_some_epochs_and_resolved_when_it_falls(tmp_path):
+    log = tmp_path / "a.jsonl"
+    write_epochs(log, flat_loss(60), np.full(140, 0.1).tolist())
+    fired, resolved = read(*follow(log, OF_A_LOSS))
+    assert (fired.event, fired.incident.fired_step) == (Event.FIRING, 27)
+    assert fired.incident.summary.endswith("if it did for 30% of the rows")
+    assert resolved.event is Event.RESOLVED
+    assert 60 < resolved.incident.resolved_step < 120
+
+
+@pytest.mark.long  # many examples
+@settings(deadline=None, max_examples=15)
+@given(
+    cuts=st.lists(st.integers(0, 140), max_size=6),
+    falls_from=st.sampled_from([10, 60, 140]),
+    learns_from=st.sampled_from([0, 30, 140]),
+    reload=st.booleans(),
+)
+def test_a_watch_finds_in_epochs_what_a_replay_finds(tmp_path_factory, cuts, falls_from, learns_from, reload):
+    loss = flat_loss(falls_from)
+    accuracy = (0.1 + np.clip(np.arange(140) - learns_from, 0, 60) / 100).tolist()
+    whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
+    grown.touch()
+    write_epochs(whole, loss, accuracy)
+    once = follow(whole, OF_A_LOSS)
+    expected = read(*once) + conclude(*once)
+    run = follow(grown, OF_A_LOSS)
+    found = []
+    for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), 140], strict=True):
+        write_epochs(grown, loss[:end], accuracy, begin)
+        found += read(*run)
+        if reload:
+            state = run[1].dump()
+            run = follow(grown, OF_A_LOSS)
+            assert run[1].restore(state)
+    found += conclude(*run)
+    assert [(c.event, body(c.incident)) for c in found] == [(c.event, body(c.incident)) for c in expected]
+
+
 def body(incident):
     """An incident without what names its log."""
     stated = incident_body(incident)
