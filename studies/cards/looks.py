@@ -104,8 +104,8 @@ def page(table: pl.DataFrame, labels: Mapping[str, Label]) -> str:
     parts = [
         "# What the cards say while a run goes on\n",
         "At looks, of the outcome alone, against a bar for a run that goes on; the share of the log stands",
-        "for that of the plan. Metrics excuse nothing here, and a bar that counts epochs is read of losses on",
-        "held-out data alone. Left out: the points of the bar page no healthy run in four folds of",
+        "for that of the plan. Metrics excuse nothing, and a bar that counts epochs is read on held-out",
+        "data alone. Left out: the points of the bar page no healthy run in four folds of",
         "repositories, and what is counted lies in the fifth.\n",
         "| card | bar | problems named by half | by nine tenths | healthy paged | left out: by half | by nine"
         " tenths | healthy paged |\n| --- | --- | --- | --- | --- | --- | --- | --- |",
