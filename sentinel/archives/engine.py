@@ -66,7 +66,7 @@ class Local:
                     for future in finished:
                         part = waiting.pop(future)
                         broken = broken or isinstance(future.exception(), BrokenProcessPool)
-                        yield part, _result(future)
+                        yield part, _part_result(future)
                         following = None if broken else next(remaining, None)
                         if following is None:
                             continue
@@ -119,7 +119,7 @@ def reason(error: BaseException) -> str:
     return f"judging it failed ({type(error).__name__}); please report it"
 
 
-def _result(future: "Future[list[bytes]]") -> Result:
+def _part_result(future: "Future[list[bytes]]") -> Result:
     error = future.exception()
     if error is None:
         return future.result()

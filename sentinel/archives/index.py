@@ -76,8 +76,8 @@ class Contents(msgspec.Struct, frozen=True):
         rows = rows.sort("place", "id", maintain_order=True)
         # A run to which a link leads may be in two parts. The last one counts.
         rows = rows.filter(pl.col("id").ne_missing(pl.col("id").shift(-1)))
-        goes_on_in = successors(_members(rows))
-        rows = rows.with_columns(group=_groups(rows))
+        goes_on_in = successors(_continuation_members(rows))
+        rows = rows.with_columns(group=_training_groups(rows))
         columns = ("part", "row", "judged", "unread", "cut", "program", "healthy", "group")
         return cls(archive_results, archive_parts, rows.select(columns).rechunk(), goes_on_in)
 
@@ -160,7 +160,7 @@ def _run_row(part: int, row: int, content: bytes) -> tuple[Any, ...]:
     )
 
 
-def _members(run_rows: pl.DataFrame) -> Iterator[Member]:
+def _continuation_members(run_rows: pl.DataFrame) -> Iterator[Member]:
     """Yield the runs of kinds of which one may continue another one: it begins after the first step."""
     may_continue = (pl.col("first_step") > 1).any().over("kind") & (pl.len() > 1).over("kind")
     candidates = (
@@ -179,7 +179,7 @@ def _members(run_rows: pl.DataFrame) -> Iterator[Member]:
 _TIMES_AND_STEPS = "first_step", "last_step", "first_time", "last_time"
 
 
-def _groups(run_rows: pl.DataFrame) -> NDArray[np.int32]:
+def _training_groups(run_rows: pl.DataFrame) -> NDArray[np.int32]:
     """Return the number of the group of each run. Runs of different groups are not of one training.
 
     Runs of one group share a process, or a joint that logs of several formats have.

@@ -54,7 +54,7 @@ class Judge(msgspec.Struct, dict=True):
             runs = [run for run in opened.runs if not only or run[0].id in only]
             for first_run in range(0, len(runs), _MAX_RUNS):
                 group = runs[first_run : first_run + _MAX_RUNS]
-                yield from map(self._record, judged(self._pipeline, group, means=self._keeps_courses))
+                yield from map(self._archived_run, judged(self._pipeline, group, means=self._keeps_courses))
         for issue in opened.read_issues:
             yield Record(str(issue.path), str(issue.path), "", failure=issue.problem)
 
@@ -72,7 +72,7 @@ class Judge(msgspec.Struct, dict=True):
     def __setstate__(self, judge_state: tuple[ArchiveSource, Config, float, bool]) -> None:
         self.origin, self.config, self.now, self.compare = judge_state
 
-    def _record(self, run: JudgedRun) -> Record:
+    def _archived_run(self, run: JudgedRun) -> Record:
         log = run.run_pipeline.log
         lacking = run.lacking
         sibling_part = None

@@ -126,7 +126,7 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
     units: list[_JoinedFolders] = []
     for unit in _units(files):
         both = [*units, unit]
-        if units and (_folders(both) > _MAX_FOLDERS or _files(both) > _MAX_FILES):
+        if units and (_folders(both) > _MAX_FOLDERS or _file_count(both) > _MAX_FILES):
             yield _part(units, salt)
             units = []
         units.append(unit)
@@ -155,12 +155,12 @@ def _part(units: Sequence[_JoinedFolders], salt: str) -> Part:
     for stamp in (stamp for unit in units for stamp in unit.stamps):
         digest.update(f"\0{stamp}".encode("utf-8", "surrogatepass"))
     folders = [Folder(path, tuple(names)) for unit in units for path, names in unit.names.items()]
-    return Part(folders, digest.hexdigest(), _files(units))
+    return Part(folders, digest.hexdigest(), _file_count(units))
 
 
 def _folders(units: Iterable[_JoinedFolders]) -> int:
     return sum(len(unit.names) for unit in units)
 
 
-def _files(units: Iterable[_JoinedFolders]) -> int:
+def _file_count(units: Iterable[_JoinedFolders]) -> int:
     return sum(len(unit.stamps) for unit in units)

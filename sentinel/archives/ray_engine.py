@@ -44,7 +44,7 @@ class Ray:
                     return
                 finished, _ = ray.wait([*waiting], num_returns=1)
                 for task_result in finished:
-                    yield waiting.pop(task_result), _result(ray, task_result)
+                    yield waiting.pop(task_result), _part_result(ray, task_result)
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def _connected(address: str | None, workers: int | None) -> Iterator[Any]:
         ray.shutdown()
 
 
-def _result(ray: Any, reference: Any) -> Result:
+def _part_result(ray: Any, reference: Any) -> Result:
     try:
         part_results: list[bytes] = ray.get(reference)
     except ray.exceptions.RayTaskError as error:  # the work's own

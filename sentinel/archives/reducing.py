@@ -85,14 +85,14 @@ class Archive(msgspec.Struct, frozen=True):
                     waiting.add(run_number, run)
             yield from (self._again(*out_of_turn) for out_of_turn in waiting.until(self.contents.rows.height))
 
-    def _record(self, run_number: int) -> Record:
+    def _archived_run(self, run_number: int) -> Record:
         archived = self.contents.record(run_number)
         changes = self.sibling_changes.get(run_number)
         return archived if changes is None else with_siblings(archived, changes)
 
     def _settled(self, run_numbers: Sequence[int]) -> list[SettledRun]:
         """Return the runs of a group."""
-        archived_runs = [self._record(number) for number in run_numbers]
+        archived_runs = [self._archived_run(number) for number in run_numbers]
         observations = [
             Observation(record.judged, True, record.silent_seconds, record.training_evidence)
             for record in archived_runs
@@ -113,7 +113,7 @@ class Archive(msgspec.Struct, frozen=True):
     def _again(
         self, run_number: int, standing: RunStatus, notifications: _Notifications, training: str
     ) -> SettledRun:
-        archived = self._record(run_number)
+        archived = self._archived_run(run_number)
         return SettledRun(archived, archived.judged, standing, notifications, training)
 
 

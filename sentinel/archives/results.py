@@ -242,11 +242,11 @@ class Results:
 
     def glance(self, row: Row) -> Glance:
         """Return what is compared among all runs, of the record in a row."""
-        return glance(self._row(row)[0])
+        return glance(self._stored_row(row)[0])
 
     def record(self, row: Row) -> Record:
         """Return the record in a row, with what the table says of its owner."""
-        content, user, gpus = self._row(row)
+        content, user, gpus = self._stored_row(row)
         return msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
     @lru_cache(_MAX_COURSES)  # noqa: B019  one is made for each command
@@ -255,7 +255,7 @@ class Results:
         comparable = self.record(row).comparable
         return comparable.courses if comparable else {}
 
-    def _row(self, row: Row) -> tuple[bytes, str | None, float | None]:
+    def _stored_row(self, row: Row) -> tuple[bytes, str | None, float | None]:
         within = row.number % _BLOCK_ROWS
         return self._block(row.part, row.number - within)[within]
 

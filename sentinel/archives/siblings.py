@@ -66,7 +66,9 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
     changes: dict[int, Sequence[Change]] = {}
     for first_program in range(0, len(programs), _MAX_PROGRAMS):
         chunk = programs[first_program : first_program + _MAX_PROGRAMS]
-        changes |= _beside(stored, rule, healthy, runs.filter(pl.col("program").is_in(chunk.implode())))
+        changes |= _changes_beside_siblings(
+            stored, rule, healthy, runs.filter(pl.col("program").is_in(chunk.implode()))
+        )
     return changes
 
 
@@ -80,7 +82,7 @@ def with_siblings(archived: Record, changes: Sequence[Change]) -> Record:
     )
 
 
-def _beside(
+def _changes_beside_siblings(
     stored: "_StoredSiblings", rule: "_SiblingRule", healthy: Near, runs: pl.DataFrame
 ) -> Iterator[tuple[int, Sequence[Change]]]:
     siblings_of: dict[int, Sequence[Sibling]] = {}  # by program
@@ -123,7 +125,7 @@ class _StoredSiblings:
         sibling_result = Sibling(
             name=run.name,
             training=str(self._trainings[run_number]),
-            fingerprint=_fingerprint(
+            fingerprint=_run_fingerprint(
                 understanding.framework, frozenset(understanding.tags), archived.settings
             ),
             signals=_signals(msgspec.msgpack.encode(understanding.signals)),
@@ -136,12 +138,12 @@ class _StoredSiblings:
 
 
 @lru_cache(MAX_SETTINGS)
-def _fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
-    return Fingerprint(framework, tags, frozenset(map(_setting, _SETTINGS.decode(settings))))
+def _run_fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
+    return Fingerprint(framework, tags, frozenset(map(_interned_setting, _SETTINGS.decode(settings))))
 
 
 @lru_cache(_MAX_SHARED_SETTINGS)
-def _setting(setting_item: tuple[str, str]) -> tuple[str, str]:
+def _interned_setting(setting_item: tuple[str, str]) -> tuple[str, str]:
     """Return the same object for equal settings, which makes comparing many of them faster."""
     return setting_item
 

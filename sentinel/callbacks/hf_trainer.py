@@ -54,7 +54,7 @@ class SentinelCallback(TrainerCallback):
                 model, optimizer, to=self._monitor, sets="cheap", scheduler=lr_scheduler, first_step=first
             )
             if not args.torch_compile:
-                self._hook = model.register_forward_pre_hook(self._keep, with_kwargs=True)
+                self._hook = model.register_forward_pre_hook(self._keep_inputs, with_kwargs=True)
 
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any
@@ -99,6 +99,6 @@ class SentinelCallback(TrainerCallback):
             self._probe.close()
         self._monitor.close()
 
-    def _keep(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _keep_inputs(self, _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Keep the model's inputs until the step has ended."""
         self._batch = kwargs or args

@@ -85,7 +85,7 @@ class Monitor:
     def log(self, step: int, metrics: Mapping[str, Any]) -> None:
         """Add the metrics of a step, without what is no number. A tensor is copied to the host."""
         if self.failure is None:
-            pairs = ((name, _number(value)) for name, value in metrics.items())
+            pairs = ((name, _logged_number(value)) for name, value in metrics.items())
             numbers = {name: number for name, number in pairs if number is not None}
             self._source.add(LoggedRow(int(step), self._clock.now(), numbers))
             self._rows += 1
@@ -184,7 +184,7 @@ class Monitor:
         _log.error("the training is not judged any more: %s", self.failure)
 
 
-def _number(value: Any) -> float | None:
+def _logged_number(value: Any) -> float | None:
     if type(value) is float:
         return value
     try:

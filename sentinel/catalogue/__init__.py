@@ -135,7 +135,7 @@ def load() -> Mapping[str, Entry]:
         if not brought:
             raise ValueError("it has no page")
         for entry in brought.values():
-            _check(entry)
+            _check_entry(entry)
             if entry.id in built_in or entry.id in plugins:
                 raise ValueError(f"two entries have the id {entry.id}")
         plugins.update(brought)
@@ -155,7 +155,7 @@ class Pages(Mapping[str, Entry]):
     def __init__(self, folder: Traversable, package: str) -> None:
         files_of_pages = (file for file in folder.iterdir() if file.name.endswith(".md"))
         pages = {file.name.removesuffix(".md"): file for file in files_of_pages}
-        self._pages = {name: pages[name] for name in sorted(pages, key=_natural)}
+        self._pages = {name: pages[name] for name in sorted(pages, key=_entry_order)}
         self._entries: dict[str, Entry] = {}
         self._package = package
 
@@ -204,7 +204,7 @@ def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry
     )
 
 
-def _check(entry: Entry) -> None:
+def _check_entry(entry: Entry) -> None:
     """Raise ValueError for an entry of a plugin on which a report or a command would fail."""
     if re.match("[A-Z]", entry.id) is None:
         raise ValueError(f"the id {entry.id} does not begin with a capital letter")
@@ -222,6 +222,6 @@ def cited(ids: Iterable[str]) -> list[dict[str, str]]:
     ]
 
 
-def _natural(name: str) -> list[str | int]:
+def _entry_order(name: str) -> list[str | int]:
     """Return a sort key by which O3 precedes O21."""
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", name)]

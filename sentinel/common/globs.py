@@ -58,7 +58,7 @@ class _Glob:
             if glob[position] == "?":
                 self._any |= bit
             elif end:
-                self._sets.append((bit, *_members(glob[position + 1 : end])))
+                self._sets.append((bit, *_bracket_ranges(glob[position + 1 : end])))
                 position = end
             else:
                 self._literals[glob[position]] = self._literals.get(glob[position], 0) | bit
@@ -99,7 +99,7 @@ def _end_of_set(glob: str, begin: int) -> int:
     return max(glob.find("]", first + 1), 0)
 
 
-def _members(text: str) -> tuple[list[Range], bool]:
+def _bracket_ranges(text: str) -> tuple[list[Range], bool]:
     """Return the ranges of a set, and whether it holds what is not in them."""
     is_negated = text.startswith("!")
     text = text[is_negated:]

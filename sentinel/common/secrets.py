@@ -80,11 +80,11 @@ _MIN_CHARACTERS = 6  # of the value of a pair within a text
 
 def is_secret_name(name: str) -> bool:
     """Return whether a setting of this name holds a secret."""
-    return _meaning(name) != ""
+    return _secret_word(name) != ""
 
 
 @lru_cache(_MAX_NAMES)
-def _meaning(name: str) -> str:
+def _secret_word(name: str) -> str:
     """Return the word that makes a name that of a secret; empty if it is none."""
     parts = [part for part in re.split(r"[./]", name) if part and not part.isdecimal()]
     for part in parts:
@@ -112,7 +112,7 @@ def masked_settings(settings: Mapping[str, _Value]) -> dict[str, _Value | str]:
             flag = value.lstrip("-") if value.startswith("-") and "=" not in value else ""
         else:
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            masked[name] = MASK if is_number and _meaning(name) == _PASSWORD else value
+            masked[name] = MASK if is_number and _secret_word(name) == _PASSWORD else value
             flag = ""
     return masked
 
@@ -142,7 +142,7 @@ def _without_named(text: str) -> str:
 
 
 def _is_secret_value(match: re.Match[str], value: str) -> bool:
-    meaning = _meaning(match["flag"] or match["name"])
+    meaning = _secret_word(match["flag"] or match["name"])
     if not meaning or _NO_SECRET.fullmatch(value):
         return False
     if meaning == _PASSWORD or (match["flag"] and match[0].endswith("=")):

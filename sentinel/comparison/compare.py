@@ -47,7 +47,7 @@ def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[froze
     measures = [measured(signal, by_arm) for signal, by_arm in courses.items()]
     names = {value: [run.name for run in runs] for value, runs in arms.items()}
     findings = [
-        *_outcome(group, measures, courses),
+        *_outcome_findings(group, measures, courses),
         *_seeds(group),
         *(_far_apart(group, subjects, reported) if measures else ()),
         *_accumulation(group.setting, courses),
@@ -55,7 +55,7 @@ def _compared(group: Group, subjects: Sequence[ComparedRun], reported: set[froze
     return Comparison(group.setting, names, measures, findings)
 
 
-def _outcome(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
+def _outcome_findings(group: Group, measures: Sequence[SignalInArms], courses: Courses) -> Iterator[Finding]:
     """Yield how much the setting matters for what the runs are judged by."""
     decisive = next((measure for measure in measures if measure.signal in OUTCOMES), None)
     if decisive is None or group.is_by_seed:

@@ -44,7 +44,7 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
     the beginning on. Copies of a run count once.
     """
     for signal in OUTCOMES:
-        whole_runs = _whole(runs, signal)
+        whole_runs = _complete_runs(runs, signal)
         courses = courses_of(signal, {"": whole_runs}).get("", ()) if len(whole_runs) >= ENOUGH_SEEDS else ()
         once = {course.tobytes(): number for number, course in enumerate(courses)}.values()
         if len(once) >= ENOUGH_SEEDS:
@@ -53,7 +53,7 @@ def seeds_apart(runs: Sequence[ComparedRun]) -> SeedsApart | None:
     return None
 
 
-def _whole(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
+def _complete_runs(runs: Sequence[ComparedRun], signal: Signal) -> list[ComparedRun]:
     """Return the runs that log a signal, without those that ended before the others."""
     last_steps = []
     for run in runs:

@@ -48,7 +48,7 @@ from sentinel.sources.discovery import location
 from sentinel.sources.location import Location
 
 
-def _settings(detector: Declaration) -> Any:
+def _detector_table(detector: Declaration) -> Any:
     parameters: dict[str, Any] = {
         name: (parameter.type, Field(parameter.default, description=parameter.meaning))
         for name, parameter in detector.parameters.items()
@@ -77,7 +77,7 @@ def _parameters(detector: Declaration, table: Mapping[str, Any]) -> dict[str, An
 def _all_settings() -> Any:
     tables: dict[str, Any] = {}
     for name, detector in all_detectors().items():
-        table = _settings(detector)
+        table = _detector_table(detector)
         tables[name.replace("-", "_")] = (table, Field(default_factory=table, alias=name))
     return create_model("Detectors", __base__=ConfigTable, **tables)
 
@@ -112,7 +112,7 @@ def _address(text: Any) -> Address:
     return Address.parse(str(text))
 
 
-def _link(text: str) -> str:
+def _checked_link(text: str) -> str:
     if text and not text.startswith(("http://", "https://")):
         raise ValueError("should begin with http:// or https://")
     return text
@@ -124,7 +124,7 @@ def _shard(text: Any) -> Shard:
     return Shard.parse(text)
 
 
-LinkTemplate = Annotated[str, AfterValidator(_link)]
+LinkTemplate = Annotated[str, AfterValidator(_checked_link)]
 ShardOfRuns = Annotated[Shard, PlainValidator(_shard, json_schema_input_type=str)]
 ListenAddress = Annotated[Address, PlainValidator(_address, json_schema_input_type=int | str)]
 RuleTables = Annotated[list[Rule], AfterValidator(lambda rules: unique(rules, {*all_detectors()}))]

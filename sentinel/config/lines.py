@@ -42,7 +42,7 @@ class Lines:
             if statement.text.lstrip().startswith("["):
                 heading = self._heading(content, statement.line)
             else:
-                self._add(heading, content, statement.line)
+                self._note_lines(heading, content, statement.line)
 
     def of(self, keys: Keys) -> int:
         """Return the line on which the value, or the nearest table around it, is complete."""
@@ -65,7 +65,7 @@ class Lines:
                 self._lines.setdefault(keys, line)
         return keys
 
-    def _add(self, above: Keys, content: Any, line: int) -> None:
+    def _note_lines(self, above: Keys, content: Any, line: int) -> None:
         """Note all that a value holds."""
         pending = [(above, content)]
         while pending:

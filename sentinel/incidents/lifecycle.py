@@ -69,7 +69,7 @@ class IncidentTracker:
         All verdicts of one position must come in one call; segments may come in any order.
         """
         merge = VerdictMerge(segments, self._skippable_rows, self._count)
-        changes = [change for verdict in merge for change in self._judge(verdict, merge)]
+        changes = [change for verdict in merge for change in self._judge_row(verdict, merge)]
         self._latest.update(self._tracks)
         self._weighing.weigh_all(self._open())
         return changes
@@ -194,7 +194,7 @@ class IncidentTracker:
             track.count(last, rows, self.detectors[last.key.detector])
             self._latest.found(last)
 
-    def _judge(self, verdict: Verdict, merge: VerdictMerge) -> Iterator[Change]:
+    def _judge_row(self, verdict: Verdict, merge: VerdictMerge) -> Iterator[Change]:
         detector = self.detectors[verdict.key.detector]
         track = self._tracks.get(verdict.key)
         if track is not None and track.key.attempt != verdict.key.attempt:
@@ -231,7 +231,7 @@ class IncidentTracker:
         fires = verdict.final or verdict.is_of_card
         severity = Severity(verdict.severity) if fires else track.confirmed_severity(detector)
         if severity and track.incident is None:
-            yield self._begin(Event.FIRING, track, self._incident(track, severity, verdict))
+            yield self._begin_change(Event.FIRING, track, self._incident(track, severity, verdict))
         elif severity and track.incident and not track.incident.open:
             yield self._reopen(track, track.incident, verdict)
         incident = track.incident
@@ -243,10 +243,10 @@ class IncidentTracker:
             )
             if verdict.variant != incident.variant:  # another problem, which began when its own points did
                 worse = worse.replace(**onset_of(verdict, incident.onset_step, incident.onset_time))
-            yield self._begin(Event.ESCALATED, track, worse)
+            yield self._begin_change(Event.ESCALATED, track, worse)
         elif track.alone is not None and track.alone >= detector.clear:  # it outlived its cause
             incident = self._weighing.weighed(track, incident)
-            yield self._begin(Event.FIRING, track, incident.replace(latest=""))
+            yield self._begin_change(Event.FIRING, track, incident.replace(latest=""))
 
     def _has_open_effect(self, incident: Incident | None) -> bool:
         """Return whether an incident that this one explains is the same problem and still open, so that this
@@ -287,9 +287,9 @@ class IncidentTracker:
             ended="",
             **self._statement(track, verdict),
         )
-        return self._begin(event, track, reopened)
+        return self._begin_change(event, track, reopened)
 
-    def _begin(self, event: Event, track: Track, incident: Incident) -> Change:
+    def _begin_change(self, event: Event, track: Track, incident: Incident) -> Change:
         """Record a change of an incident, and which incidents now explain each other."""
         track.before_lost = None
         track.alone = None

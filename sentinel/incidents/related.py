@@ -31,9 +31,9 @@ def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[st
     streams = [other.stream for other in explained if _is_of_other_process(other, incident)]
     processes = dict.fromkeys(filter(None, map(_process, streams)))
     texts = [_clause(other) for other in explained if not _is_of_other_process(other, incident)]
-    of_processes = ", ".join(_first([*processes], _MAX_PROCESSES))
+    of_processes = ", ".join(_first_texts([*processes], _MAX_PROCESSES))
     same = [f"the same in {of_processes}"] if processes else []
-    return [*same, *_first([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
+    return [*same, *_first_texts([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
 
 
 def _clause(incident: Incident) -> str:
@@ -49,7 +49,7 @@ def _process(stream: str) -> str:
     return stream.partition(":")[2].removesuffix(_ROWS).strip("[]")
 
 
-def _first(texts: Sequence[str], max_texts: int) -> list[str]:
+def _first_texts(texts: Sequence[str], max_texts: int) -> list[str]:
     """Return the first of some texts, and how many more there are."""
     more = [f"and {len(texts) - max_texts} more"] if len(texts) > max_texts else []
     return [*texts[:max_texts], *more]

@@ -76,7 +76,7 @@ class Wanted(msgspec.Struct, frozen=True):
     def selects(self, incident: Mapping[str, Any]) -> bool:
         """Return whether an incident in its JSON form is one of these."""
         is_open = incident["state"] in _OPEN
-        fired = _seconds(incident["fired_time"])
+        fired = _parsed_seconds(incident["fired_time"])
         is_late = fired is None or fired >= self.since
         return (
             is_late
@@ -353,13 +353,13 @@ def _time(text: str, now: float) -> float:
         return now - seconds_in(text)
     except ValueError:
         pass
-    moment = _seconds(text)
+    moment = _parsed_seconds(text)
     if moment is None:
         raise SentinelError(f"{text!r} is neither a duration (2h) nor an ISO 8601 time")
     return moment
 
 
-def _seconds(text: str | None) -> float | None:
+def _parsed_seconds(text: str | None) -> float | None:
     try:
         moment = datetime.fromisoformat(text or "")
     except ValueError:

@@ -73,7 +73,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
         self._subject = Subject(model, [_unwrapped(optimizer) for optimizer in several], **training)
         self._kinds = self._suitable(chosen(sets))
         self._sets: dict[str, ProbeSet] = {}
-        self._each(self._kinds, self._begin)
+        self._each(self._kinds, self._begin_set)
         self._glancing = self._that("glance")
         self._steps = 0
         self._waiting: list[_OnTheWay] = []
@@ -140,7 +140,7 @@ class probe:  # noqa: N801  it reads as a function at its call, as `contextlib.s
             return kinds
         return {name: kind for name, kind in kinds.items() if kind.on_every_rank}
 
-    def _begin(self, name: str) -> None:
+    def _begin_set(self, name: str) -> None:
         self._sets[name] = self._kinds[name](self._subject)
 
     def _that(self, does: str) -> list[str]:

@@ -16,7 +16,7 @@ class Alarm:
         self._epoll = select.epoll()
         self._stop = os.eventfd(0)
         self._epoll.register(self._stop, select.EPOLLIN)
-        self._thread = threading.Thread(target=self._wait, daemon=True)
+        self._thread = threading.Thread(target=self._wait_for_exits, daemon=True)
         self._thread.start()
 
     def set(self, descriptor: int) -> None:
@@ -33,6 +33,6 @@ class Alarm:
         self._epoll.close()
         os.close(self._stop)
 
-    def _wait(self) -> None:
+    def _wait_for_exits(self) -> None:
         while not any(descriptor == self._stop for descriptor, _ in self._epoll.poll()):
             self._ring()

@@ -195,7 +195,7 @@ class Host:
     def _of_event_files(self, log: Path) -> LogWriter | None:
         """Return the process that this machine's newest event file names, if it is old enough."""
         with suppress(OSError):
-            files = [*_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_FILES)]
+            files = [*_log_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_FILES)]
             matches = [(_EVENT_FILE.fullmatch(file.name), file) for file in files]
             local = [
                 (int(match[1]), int(match[3]), file)
@@ -233,7 +233,7 @@ def files_of(log: Path) -> Mapping[File, int]:
     """Return the files of a log, with their owners."""
     owners = {}
     with suppress(OSError):
-        for file in _files(log):
+        for file in _log_files(log):
             status = file.stat()
             if stat.S_ISREG(status.st_mode):
                 owners[status.st_dev, status.st_ino] = status.st_uid
@@ -243,9 +243,9 @@ def files_of(log: Path) -> Mapping[File, int]:
 def size_of(log: Path) -> int:
     """Return the bytes of all files of a log."""
     with suppress(OSError):
-        return sum(os.stat(file).st_size for file in _files(log))
+        return sum(os.stat(file).st_size for file in _log_files(log))
     return 0
 
 
-def _files(log: Path) -> list[Path]:
+def _log_files(log: Path) -> list[Path]:
     return [*islice(log.iterdir(), _MAX_FILES)] if is_directory(log) else [log]

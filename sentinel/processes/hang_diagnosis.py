@@ -96,11 +96,11 @@ def _cause(ranks: Sequence[RankSample]) -> _Cause:
     if stopped:
         pids = " ".join(str(member.rank.process.pid) for member in stopped)
         remedy = f"`kill -CONT {pids}` lets {'it' if len(stopped) == 1 else 'them'} go on"
-        words = f"{_is(stopped)} stopped by a signal{_at(stopped)}, and {remedy}"
+        words = f"{_is(stopped)} stopped by a signal{_at_frames(stopped)}, and {remedy}"
         return _Cause("stopped", stopped, words)
     waiting = [member for member in ranks if member.sample.state == "D"]
     if waiting:
-        words = f"{_is(waiting)} waiting for a device{_in_kernel(waiting)}{_at(waiting)}"
+        words = f"{_is(waiting)} waiting for a device{_in_kernel(waiting)}{_at_frames(waiting)}"
         return _Cause("device", waiting, words)
     starved = [member for member in ranks if member.is_starved]
     if starved and len(starved) < max(len(ranks), 2):
@@ -112,7 +112,7 @@ def _cause(ranks: Sequence[RankSample]) -> _Cause:
     if any(member.sample.location is None for member in apart):
         return _Cause("apart", apart, _without_line(apart))
     activities = enumeration(sorted({member.sample.activity for member in apart}))
-    return _Cause("apart", apart, f"{_is(apart)}{_at(apart)}, {activities}")
+    return _Cause("apart", apart, f"{_is(apart)}{_at_frames(apart)}, {activities}")
 
 
 def _apart(ranks: Sequence[RankSample], *, lines: bool) -> list[RankSample] | None:
@@ -201,7 +201,7 @@ def _without_line(some: Sequence[RankSample]) -> str:
     return f"{_is(some)} {sample.activity}{_in_kernel(some)}; {its} unknown because {sample.stack.unknown}"
 
 
-def _at(some: Iterable[RankSample]) -> str:
+def _at_frames(some: Iterable[RankSample]) -> str:
     frames = {str(member.sample.location) for member in some if member.sample.location}
     return f" at {enumeration(sorted(frames))}" if frames else ""
 

@@ -47,12 +47,12 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
     def limit(self) -> int | None:
         """Return the bytes that the group may use; None if only the machine bounds them."""
-        limits = [_number(group, *_LIMITS) for group in _upwards(self.group)]
+        limits = [_cgroup_number(group, *_LIMITS) for group in _upwards(self.group)]
         return min((limit for limit in limits if limit and limit < _UNLIMITED), default=None)
 
     def used(self) -> int | None:
         """Return the bytes that the group uses."""
-        return _number(self.group, *_USES) if self.group else None
+        return _cgroup_number(self.group, *_USES) if self.group else None
 
 
 def memory_of(target: Process) -> GroupMemory:
@@ -96,10 +96,10 @@ def _upwards(group: Path | None) -> Iterator[Path]:
 
 def _kills(group: Path | None) -> int:
     """Return how many processes of a group the OOM killer has ended."""
-    return (_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
+    return (_cgroup_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
 
 
-def _number(group: Path, *names: str, label: str = "") -> int | None:
+def _cgroup_number(group: Path, *names: str, label: str = "") -> int | None:
     """Return the number in the first of some files of a group that holds one, behind a label."""
     for name in names:
         with suppress(OSError, ValueError):

@@ -46,11 +46,11 @@ def find_named_process(log: Path) -> LogWriter | Writer:
     with suppress(OSError):
         named_processes = [*_of_wandb(log)] or [*_of_pid_files(log)]
         if len(named_processes) == 1:  # several name several
-            return _check(named_processes[0], last_write(log))
+            return _named_writer(named_processes[0], last_write(log))
     return Writer()
 
 
-def _check(named: _Entry, last_write_at: float) -> LogWriter | Writer:
+def _named_writer(named: _Entry, last_write_at: float) -> LogWriter | Writer:
     local_host = socket.gethostname()
     file = clean_text(named.file, 80)
     names = f"{file} names process {named.pid}"

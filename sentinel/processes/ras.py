@@ -61,7 +61,7 @@ def ras_problems(pids: Collection[int]) -> str:
     empty if nothing is, or nobody answers for these processes.
     """
     with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        answer = _decoder.decode(_status())
+        answer = _decoder.decode(_ras_status())
         if _is_about(answer, {*pids}):
             problems: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
             for group in sorted(answer.communicators, key=lambda group: -group.size):
@@ -74,7 +74,7 @@ def ras_problems(pids: Collection[int]) -> str:
     return ""
 
 
-def _status() -> bytes:
+def _ras_status() -> bytes:
     """Return the status as NCCL sent it, without its first lines. Raises OSError if nobody answers."""
     with socket.create_connection(_ADDRESS, _MAX_SECONDS) as peer, peer.makefile("rb") as stream:
         deadline = threading.Timer(_MAX_SECONDS, _hang_up, [peer])

@@ -88,7 +88,9 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
         seconds = until - now()
         if seconds <= 0:
             break
-        output, errors = _run([program, "dump", "--json", "--nonblocking", "--pid", str(pid)], seconds)
+        output, errors = _program_output(
+            [program, "dump", "--json", "--nonblocking", "--pid", str(pid)], seconds
+        )
         with suppress(msgspec.MsgspecError):
             if threads := _decoder.decode(output):
                 main = next((thread for thread in threads if thread.os_thread_id == pid), threads[0])
@@ -96,7 +98,7 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
     return Stack(unknown=_reason(errors))
 
 
-def _run(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
+def _program_output(command: Sequence[str], seconds: float) -> tuple[bytes, str]:
     """Return the beginnings of the output and of the errors of a program, which is killed at its deadline."""
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as process:  # noqa: S603
         deadline = threading.Timer(seconds, process.kill)

@@ -123,19 +123,19 @@ def descriptors(pid: int) -> Descriptors:
 
 def arguments(pid: int) -> list[str]:
     """Return the arguments of a process, which are untrusted; empty where they may not be seen."""
-    return [os.fsdecode(part) for part in _parts(pid, "cmdline")]
+    return [os.fsdecode(part) for part in _proc_parts(pid, "cmdline")]
 
 
 def rank_keys(pid: int) -> Mapping[str, str]:
     """Return what the environment of a process says of its rank, and nothing else of it."""
-    pairs = (os.fsdecode(part).partition("=") for part in _parts(pid, "environ"))
+    pairs = (os.fsdecode(part).partition("=") for part in _proc_parts(pid, "environ"))
     return {name: value for name, _, value in pairs if name in RANK_KEYS}
 
 
 def named_paths(pid: int) -> set[str]:
     """Return the paths that a process names in arguments and environment; for comparing, not for showing."""
     base = str(directory(pid) or "/")
-    words = arguments(pid) + [os.fsdecode(part) for part in _parts(pid, "environ") if b"=/" in part]
+    words = arguments(pid) + [os.fsdecode(part) for part in _proc_parts(pid, "environ") if b"=/" in part]
     ends = (end for word in words for end in (word, word.partition("=")[2]))
     paths = {end for end in ends if 0 < len(end) < _MAX_PATH_LENGTH}
     return {os.path.normpath(os.path.join(base, end)) for end in paths}  # noqa: PTH118  ten times as fast
@@ -150,12 +150,12 @@ def directory(pid: int) -> Path | None:
 
 def bytes_written(pid: int) -> int | None:
     """Return how many bytes a process has written, to whatever; None where it may not be seen."""
-    return _number(PROC / str(pid) / "io", "wchar:")
+    return _proc_number(PROC / str(pid) / "io", "wchar:")
 
 
 def bytes_moved(pid: int) -> int | None:
     """Return how many bytes a process has read and written in all; None where that may not be seen."""
-    bytes_read = _number(PROC / str(pid) / "io", "rchar:")
+    bytes_read = _proc_number(PROC / str(pid) / "io", "rchar:")
     wrote = bytes_written(pid)
     return None if bytes_read is None or wrote is None else bytes_read + wrote
 
@@ -169,7 +169,7 @@ def cpu_seconds(pid: int) -> float:
 
 def started_at(target: Process) -> float:
     """Return when a process was started, in seconds since the epoch."""
-    return float(_number(PROC / "stat", "btime ") or 0) + target.started / ticks_per_second()
+    return float(_proc_number(PROC / "stat", "btime ") or 0) + target.started / ticks_per_second()
 
 
 def seconds_awake(target: Process) -> float:
@@ -183,13 +183,13 @@ def ticks_per_second() -> int:
     return os.sysconf("SC_CLK_TCK")
 
 
-def _parts(pid: int, name: str) -> list[bytes]:
+def _proc_parts(pid: int, name: str) -> list[bytes]:
     with suppress(OSError), (PROC / str(pid) / name).open("rb") as file:
         return [part for part in file.read(_MAX_BYTES).split(b"\0") if part]
     return []
 
 
-def _number(file: Path, label: str) -> int | None:
+def _proc_number(file: Path, label: str) -> int | None:
     """Return the number after a label in a file of `/proc`."""
     with suppress(OSError, ValueError):
         for line in file.read_text().splitlines():

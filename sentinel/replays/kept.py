@@ -52,7 +52,7 @@ class KeptReplay:
             ]
             if self._replay is not None and not changed and stamps.keys() == self._stamps.keys():
                 return self._replay
-            self._judge(changed)
+            self._judge_changed(changed)
             self._runs = {run: judged_run for run, judged_run in self._runs.items() if run in stamps}
             self._stamps = stamps
             runs = [self._runs[run.id] for run in discovered.runs if run.id in self._runs]
@@ -63,7 +63,7 @@ class KeptReplay:
             self._replay = Replay(runs, read_issues, self._pipeline, coverage, unread=discovered.unread)
             return self._replay
 
-    def _judge(self, changed: Sequence[Run]) -> None:
+    def _judge_changed(self, changed: Sequence[Run]) -> None:
         base = common_path(self._paths)
         named_runs = [(run, run_name(run, base)) for run in changed]
         for run in changed:
@@ -83,13 +83,13 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
         return ()
     tops = {path if is_directory(path) else path.parent for path in log_paths}
     run_path = str(run.path)
-    log_files = (log_file for top in tops for log_file in _entries(str(top), 0))
+    log_files = (log_file for top in tops for log_file in _scanned_directories(str(top), 0))
     return tuple(
         sorted(log_file for log_file in log_files if log_file[0] == run_path or log_file[0] not in logs)
     )
 
 
-def _entries(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
+def _scanned_directories(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
     try:
         with os.scandir(directory) as scanned:
             entries = [*scanned][:_MAX_FILES]
@@ -101,6 +101,6 @@ def _entries(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
                 status = entry.stat()
                 yield entry.path, status.st_size, status.st_mtime_ns
             elif level < _MAX_LEVELS:
-                yield from _entries(entry.path, level + 1)
+                yield from _scanned_directories(entry.path, level + 1)
         except OSError:
             continue

@@ -66,14 +66,14 @@ class Siblings(msgspec.Struct, frozen=True):
 def siblings(listing: Listing) -> list[Siblings]:
     """Return the sibling groups among a listing's trainings; see `sentinel.comparison.fingerprint`."""
     runs = [run for run in listing.runs if run.stands_for_its_training]
-    prints = [_fingerprint(run.overview) for run in runs]
+    prints = [_run_fingerprint(run.overview) for run in runs]
     return [
         Siblings([runs[index] for index in group], differing(prints[index] for index in group))
         for group in sibling_groups(prints)
     ]
 
 
-def _fingerprint(log: RunOverview) -> Fingerprint:
+def _run_fingerprint(log: RunOverview) -> Fingerprint:
     understanding = log.understanding
     settings = {name: setting.value for name, setting in log.metadata.config.items()}
     return Fingerprint.from_settings(understanding.framework, understanding.tags, settings)
@@ -105,7 +105,7 @@ def list_runs(
     base = common_path(paths)
 
     scanned_runs = [_scan(pipeline, run, run_name(run, base), limit, now) for run in discovered.runs]
-    trainings = _trainings([scanned.observation.run for scanned in scanned_runs])
+    trainings = _training_by_log([scanned.observation.run for scanned in scanned_runs])
     run_statuses = statuses([scanned.observation for scanned in scanned_runs])
 
     @cache  # equal in all runs of a project
@@ -132,7 +132,7 @@ def _id(log: RunOverview) -> str:
     return f"{log.format}:{log.path}"
 
 
-def _trainings(logs: Sequence[RunOverview]) -> dict[str, str]:
+def _training_by_log(logs: Sequence[RunOverview]) -> dict[str, str]:
     """Return, by log id, the log that tells most of the same training. A log with an end comes first."""
     best_first = sorted(
         logs,

@@ -49,9 +49,11 @@ def replay(
     (`sentinel.common.run_glob`). ``progress`` is called with the number of finished runs and the number of
     all runs. Raises SentinelError if no path exists or nothing could be read.
     """
-    replay_parts = [*_parts(paths, config, progress, curves=curves, names=names)]
+    replay_parts = [*_replay_parts(paths, config, progress, curves=curves, names=names)]
     runs = [run for part in replay_parts for run in part.runs]
-    baseline_parts = _parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
+    baseline_parts = (
+        _replay_parts(baseline, config, lambda *_: None, curves=False, names=()) if baseline else ()
+    )
     baseline_runs = [run for part in baseline_parts for run in part.runs]
     compare_siblings(replay_parts[0].pipeline, runs, baseline_runs)
     simulate_notifications(runs, config.policies)
@@ -79,13 +81,13 @@ def replay_in_parts(
     part has the read issues of discovery. Logs that lie in one directory share a part, if they are not
     hundreds, because one may continue another.
     """
-    for replay_part in _parts(paths, config, progress, curves=curves, names=names):
+    for replay_part in _replay_parts(paths, config, progress, curves=curves, names=names):
         compare_siblings(replay_part.pipeline, replay_part.runs)
         simulate_notifications(replay_part.runs, config.policies)
         yield replay_part
 
 
-def _parts(
+def _replay_parts(
     paths: Sequence[Location],
     config: JudgingConfig,
     progress: Callable[[int, int], None],
@@ -133,7 +135,7 @@ def judged(
     for run in runs:
         run.curves = Curves() if curves else None
         run.means = Means() if means else None
-    _read(pipeline, runs)
+    _read_and_judge(pipeline, runs)
     return [
         run
         for run in runs
@@ -171,7 +173,7 @@ def _directory(run: Run) -> str:
     return str(run.path).rpartition("/")[0]
 
 
-def _read(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
+def _read_and_judge(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
     unfinished = list(runs)
     with reading_ahead([run.run_pipeline.log for run in unfinished]):
         while unfinished:

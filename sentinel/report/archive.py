@@ -28,16 +28,16 @@ def pieces(archive: Archive) -> Iterator[str]:
         "read_issues": problems,
         "comparisons": [comparison_body(comparison) for comparison in archive.comparisons],
     }
-    json_before, runs, json_after = _text(body).partition('"runs": [')
+    json_before, runs, json_after = _json_text(body).partition('"runs": [')
     yield json_before + runs
     separator = ""
     for run in archive.runs():
-        yield separator + _INDENT + _text(_body(run)).replace("\n", _INDENT)
+        yield separator + _INDENT + _json_text(_body(run)).replace("\n", _INDENT)
         separator = ","
     yield ("\n  " if separator else "") + json_after
 
 
-def _text(body: ReplayBody | ReplayedRunBody) -> str:
+def _json_text(body: ReplayBody | ReplayedRunBody) -> str:
     return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 
 

@@ -97,9 +97,9 @@ def _metrics(
     tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
 ) -> Iterator[_Metric]:
     """Yield the stated metric, the evaluation loss, then the scores that are logged."""
-    stated = str(_setting(settings, _SELECTS_BY) or "")
+    stated = str(_setting_value(settings, _SELECTS_BY) or "")
     words = stated.removeprefix("eval_")
-    prefers = _setting(settings, _PREFERS_HIGHER)
+    prefers = _setting_value(settings, _PREFERS_HIGHER)
     higher = not words.endswith("loss") if prefers is None else str(prefers).casefold() == "true"
     stated_tag = next(
         (tag for tag in curves if words and tag in (f"eval/{words}", f"eval_{words}", words)), None
@@ -112,7 +112,7 @@ def _metrics(
             yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
 
 
-def _setting(settings: Mapping[str, FoundSetting], name: str) -> object:
+def _setting_value(settings: Mapping[str, FoundSetting], name: str) -> object:
     """Return the value of a setting of this name, in whatever table."""
     return next((setting.value for key, setting in settings.items() if key.rpartition(".")[2] == name), None)
 

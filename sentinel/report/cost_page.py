@@ -35,10 +35,10 @@ def html(cost: CostOfFailures) -> str:
 
 def markdown(cost: CostOfFailures) -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    return "\n".join(_lines(cost))
+    return "\n".join(_cost_lines(cost))
 
 
-def _lines(cost: CostOfFailures) -> Iterator[str]:
+def _cost_lines(cost: CostOfFailures) -> Iterator[str]:
     yield f"**{plain(cost.verdict)}**"
     if cost.unread:
         yield f"\ncould not be read: {cost.unread}"

@@ -28,14 +28,14 @@ def diagnosis(run: RunReport) -> list[str]:
         title,
         f"state: {run.state}, {plain(run.evidence)}",
         *markdown_rest,
-        *_first([*other_incidents], _MAX_OTHERS, "incidents"),
-        *_first([*advice], _MAX_ADVISORIES, "things worth a look"),
+        *_first_lines([*other_incidents], _MAX_OTHERS, "incidents"),
+        *_first_lines([*advice], _MAX_ADVISORIES, "things worth a look"),
         f"judged by {run.judged_by} of {run.detectors} detectors",
-        *_first([*lacks], _MAX_LACKS, "signals that it lacks"),
+        *_first_lines([*lacks], _MAX_LACKS, "signals that it lacks"),
     ]
 
 
-def _first(report_lines: Sequence[str], most: int, things: str) -> Iterator[str]:
+def _first_lines(report_lines: Sequence[str], most: int, things: str) -> Iterator[str]:
     yield from report_lines[:most]
     if len(report_lines) > most:
         yield f"and {len(report_lines) - most} more {things}"

@@ -21,11 +21,11 @@ def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
 
     A column that the detector no longer declares is shown under its own name. The text is safe to show.
     """
-    rows = [row for row in _rows(incident) if row[1]]
+    rows = [row for row in _evidence_rows(incident) if row[1]]
     return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MAX_ROWS]]
 
 
-def _rows(incident: Incident) -> Iterator[tuple[str, str]]:
+def _evidence_rows(incident: Incident) -> Iterator[tuple[str, str]]:
     detector = all_detectors().get(incident.detector)
     declared = detector.evidence if detector else user_rules.EVIDENCE
     signals = [signal for signal in Signal if signal == incident.signal]
@@ -52,16 +52,16 @@ def number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) < _MAX_WHOLE and value == round(value) else f"{value:.4g}"
 
 
-def _count(value: float) -> str:
+def _count_text(value: float) -> str:
     return f"{round(value):,}" if math.isfinite(value) else number(value)
 
 
 _FORMS: Mapping[Unit, Callable[[float], str]] = {
     Unit.NONE: number,
     Unit.SHARE: lambda share: f"{100 * share:.3g}%",
-    Unit.COUNT: _count,
-    Unit.STEP: lambda step: f"step {_count(step)}",
-    Unit.STEPS: lambda steps: f"{_count(steps)} {'step' if steps == 1 else 'steps'}",
-    Unit.POINTS: lambda points: f"{_count(points)} {'point' if points == 1 else 'points'}",
+    Unit.COUNT: _count_text,
+    Unit.STEP: lambda step: f"step {_count_text(step)}",
+    Unit.STEPS: lambda steps: f"{_count_text(steps)} {'step' if steps == 1 else 'steps'}",
+    Unit.POINTS: lambda points: f"{_count_text(points)} {'point' if points == 1 else 'points'}",
     Unit.SECONDS: lambda seconds: duration_text(seconds) if 60 <= seconds < math.inf else f"{seconds:.3g} s",
 }

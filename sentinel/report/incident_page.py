@@ -17,12 +17,14 @@ def lines(notification: Notification) -> Iterator[tuple[int, str]]:
     """Yield the lines with their indents: facts, causes, evidence, curves, other incidents and commands."""
     content = message(notification)
     yield 0, content.headline
-    yield from _table([("severity", content.title), ("id", notification.incident.id), *content.facts])
+    yield from _evidence_table(
+        [("severity", content.title), ("id", notification.incident.id), *content.facts]
+    )
     for cause_number, cause in enumerate(content.causes):
         yield from _cause("Or" if cause_number else "Likely", cause)
     if not content.causes:
         yield from ((0, f"Do: {line.text}") for line in content.lines if line.label == "Do")
-    yield from _part("Evidence", [*_table(evidence_rows(notification.incident))])
+    yield from _part("Evidence", [*_evidence_table(evidence_rows(notification.incident))])
     yield from _part("Curves", [(_INDENT, line) for line in map(_curve, notification.excerpts) if line])
     yield from _part(
         "Also open in this run", [(_INDENT, sentence(other)) for other in notification.also_open]
@@ -48,7 +50,7 @@ def _part(title: str, table_rows: Sequence[tuple[int, str]]) -> Iterator[tuple[i
         yield from ((0, ""), (0, title), *table_rows)
 
 
-def _table(table_rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
+def _evidence_table(table_rows: Sequence[tuple[str, str]]) -> Iterator[tuple[int, str]]:
     width = max((len(label) for label, _ in table_rows), default=0)
     return ((_INDENT, f"{label:{width}}  {value}") for label, value in table_rows)
 

@@ -91,11 +91,11 @@ def _facts(run: ListedRun, detectors: int) -> str:
 def _details(run: ListedRun) -> Iterator[str]:
     yield f"state: {clean_text(run.standing.evidence)}"
     if run.overview.metadata.last_time is not None:
-        yield f"times: {_times(run)}"
+        yield f"times: {_logged_times(run)}"
     signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]
     yield f"signals: {', '.join(signals) or 'none'}"
     outcome = run.overview.outcome
-    yield f"outcome: {_outcome(outcome) if outcome is not None else 'none'}"
+    yield f"outcome: {_outcome_text(outcome) if outcome is not None else 'none'}"
     blind: dict[str, list[str]] = {}
     for detector, missing in run.lacking.items():
         blind.setdefault(" and ".join(missing), []).append(detector)
@@ -103,7 +103,7 @@ def _details(run: ListedRun) -> Iterator[str]:
         yield f"no {run_titles}: not judged by {', '.join(detectors)}"
 
 
-def _times(run: ListedRun) -> str:
+def _logged_times(run: ListedRun) -> str:
     """Return when the run began and wrote last, and in which zone times without one are read."""
     first_time = clock_text(run.overview.metadata.first_time)
     last_time = run.overview.metadata.last_time or 0.0
@@ -115,7 +115,7 @@ def _times(run: ListedRun) -> str:
     return f"{times}; a time that is printed without a zone is this machine's local time ({zone})"
 
 
-def _outcome(outcome: Outcome) -> str:
+def _outcome_text(outcome: Outcome) -> str:
     """Return the series by which the run is judged, as in "val_mcc, higher is better, held-out, a share"."""
     unit = _UNITS.get(outcome.role.unit)
     outcome_parts = [

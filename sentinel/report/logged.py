@@ -43,7 +43,7 @@ def _parsed(events: bytes) -> Iterator[Sample]:
         file.write_bytes(events)
         raw = SummaryReader(str(file), event_types={"hparams"}).get_raw_events()
     texts = [
-        Sample(tag.removesuffix(_TEXT_ENDING), event.step, text=_text(event.tensor_proto.string_val))
+        Sample(tag.removesuffix(_TEXT_ENDING), event.step, text=_logged_text(event.tensor_proto.string_val))
         for tag, entries in raw["text"].items()
         for event in entries
     ]
@@ -64,7 +64,7 @@ def _parsed(events: bytes) -> Iterator[Sample]:
     yield from images[:_MAX_IMAGES]
 
 
-def _text(text_pieces: Iterable[bytes]) -> str:
+def _logged_text(text_pieces: Iterable[bytes]) -> str:
     """Return the text without secrets and what a browser would not show; longer ones are cut."""
     masked = masked_text(
         "\n".join(part.decode("utf-8", "replace") for part in text_pieces)[: 2 * _MAX_CHARACTERS]

@@ -17,7 +17,7 @@ _JOINER = "\u2060"  # an invisible mark that keeps a name or an address from bec
 
 def render(story: ReplayReport) -> str:
     """Return the report as GitHub-flavoured Markdown."""
-    return "\n".join(_lines(story)) + "\n"
+    return "\n".join(_markdown_lines(story)) + "\n"
 
 
 def run_markdown(run: RunReport) -> str:
@@ -29,7 +29,7 @@ def run_markdown(run: RunReport) -> str:
     return "\n".join([head, "", *(_notifications(run, roots) if roots else [nothing])]).rstrip() + "\n"
 
 
-def _lines(story: ReplayReport) -> Iterator[str]:
+def _markdown_lines(story: ReplayReport) -> Iterator[str]:
     yield f"**{plain(story.verdict)}** {story.coverage}"
     yield ""
     if story.selection:

@@ -93,9 +93,9 @@ class Overview(msgspec.Struct):
         for logs in trainings.values():
             losses = [loss for run in logs if (loss := _loss(run, states[run.run_pipeline.id]))]
             if losses:
-                self._note(max(losses, key=lambda loss: (loss.worst.severity, loss)))
+                self._note_trouble(max(losses, key=lambda loss: (loss.worst.severity, loss)))
 
-    def _note(self, loss: Loss) -> None:
+    def _note_trouble(self, loss: Loss) -> None:
         incident = loss.worst
         trouble_kind = self.kinds.setdefault(
             (incident.severity.label, incident.detector, incident.variant), Kind(loss, 0)

@@ -46,12 +46,12 @@ class Transcript:
         if file is not None:
             return _excerpt(file, self._read[file], evidence["line"] - 1)
         for origin, lines in self._read.items():
-            if (at := _location(lines, incident)) is not None:
+            if (at := _onset_line(lines, incident)) is not None:
                 return _excerpt(origin, lines, at)
         return None
 
 
-def _location(lines: Sequence[Line], incident: Incident) -> int | None:
+def _onset_line(lines: Sequence[Line], incident: Incident) -> int | None:
     """Return the index of the first line from the onset."""
     began = incident.onset_time
     times = [(index, line.time) for index, line in enumerate(lines) if math.isfinite(line.time)]

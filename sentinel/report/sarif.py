@@ -37,13 +37,13 @@ def document(replays: Iterable[Replay], base: Path) -> dict[str, Any]:
         rules = dict(replay.pipeline.detectors)
         rule_index = {name: number for number, name in enumerate(rules)}
         sarif_results += [
-            _result(run, incident, rule_index, base) for run in replay.runs for incident in run.own
+            _sarif_result(run, incident, rule_index, base) for run in replay.runs for incident in run.own
         ]
         notes += [_notification("warning", str(issue)) for issue in replay.read_issues]
         for run in replay.runs:
             stopped = [f"not judged to its end: {run.stopped}"] if run.stopped else []
             troubles = [*stopped, *map(str, run.read_issues)]
-            notes += [_notification("warning", text, _location(run, base)) for text in troubles]
+            notes += [_notification("warning", text, _sarif_location(run, base)) for text in troubles]
         notes += [
             _notification("note", f"{title(comparison)}: {text}")
             for comparison in replay.comparisons
@@ -77,20 +77,22 @@ def _rule(detector: Declaration) -> dict[str, Any]:
     flags = " ".join(detector.doc.split("\n\n")[0].split())
     return {
         "id": detector.name,
-        "shortDescription": {"text": _text(flags)},
+        "shortDescription": {"text": _sarif_text(flags)},
         "help": {"text": detector.doc, "markdown": detector.doc},
         "defaultConfiguration": {"level": _LEVELS[detector.severities[0]]},
         "properties": {"tags": [detector.maturity.value, *detector.catalogue]},
     }
 
 
-def _result(run: JudgedRun, incident: Incident, rule_index: dict[str, int], base: Path) -> dict[str, Any]:
+def _sarif_result(
+    run: JudgedRun, incident: Incident, rule_index: dict[str, int], base: Path
+) -> dict[str, Any]:
     return {
         "ruleId": incident.detector,
         **({"ruleIndex": rule_index[incident.detector]} if incident.detector in rule_index else {}),
         "level": _LEVELS[incident.severity],
-        "message": {"text": _text(" ".join(_sentences(incident)), 3000)},
-        "locations": [_location(run, base, incident)],
+        "message": {"text": _sarif_text(" ".join(_sentences(incident)), 3000)},
+        "locations": [_sarif_location(run, base, incident)],
         "partialFingerprints": {"incident/v1": incident.id},
         "properties": {
             "onset_step": incident.onset_step,
@@ -111,7 +113,7 @@ def _sentences(incident: Incident) -> Iterator[str]:
         yield f"{entry.id}: {sentence(entry.title)} {entry.fix} To tell: {entry.check}"
 
 
-def _location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
+def _sarif_location(run: JudgedRun, base: Path, incident: Incident | None = None) -> dict[str, Any]:
     """Return the log of a run; for an incident about a printed line, the file and the line."""
     log = run.run_pipeline.log
     log_line = incident.evidence.get("line") if incident else None
@@ -138,9 +140,9 @@ def _uri(location: Location, base: Path) -> str:
 
 def _notification(level: str, sarif_text: str, *locations: dict[str, Any]) -> dict[str, Any]:
     located = {"locations": list(locations)} if locations else {}
-    return {"level": level, "message": {"text": _text(sarif_text, 1000)}, **located}
+    return {"level": level, "message": {"text": _sarif_text(sarif_text, 1000)}, **located}
 
 
-def _text(sarif_text: str, limit: int = 300) -> str:
+def _sarif_text(sarif_text: str, limit: int = 300) -> str:
     """Escape text that may come from a run, so that it has no links."""
     return _SPECIAL.sub(r"\\\1", clean_text(sarif_text, limit))

@@ -232,7 +232,7 @@ def status(
         if "goes_on" in incident.evidence
     }
     stored_runs = {run: read_run(row) for run, row in run_rows.items()}
-    trainings = _trainings(stored_runs)
+    trainings = _best_log_by_run(stored_runs)
     runs = []
     for row in run_rows.values():
         stored = stored_runs[row.id]
@@ -261,7 +261,7 @@ def status(
     )
 
 
-def _trainings(runs: Mapping[str, StoredRun | None]) -> dict[str, str]:
+def _best_log_by_run(runs: Mapping[str, StoredRun | None]) -> dict[str, str]:
     """Return by the id of each run that of the log which says most about its training.
 
     That is one which knows how the training ended, else the one with most settings.

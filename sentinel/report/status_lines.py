@@ -30,7 +30,7 @@ def lines(status: Status) -> Iterator[tuple[int, str]]:
     """Yield the report, line by line with the indent of each, safe to print."""
     name = names_of(status.runs)
     yield 0, summary(status.runs)
-    for section in (_health, _incidents, _runs, _deliveries, _silences, _feedback, _promise):
+    for section in (_health, _incidents, _run_lines, _deliveries, _silences, _feedback, _promise):
         if section_lines := [*section(status, name)]:
             yield 0, ""
             yield from section_lines
@@ -92,7 +92,7 @@ def _words(health_value: Any, now: float) -> str:
 
 def _incidents(status: Status, name: _Names) -> _Lines:
     yield 0, _open_counts(status)
-    groups = _groups(status)
+    groups = _incident_groups(status)
     for incident, *similar_incidents in groups[:MAX_ROWS]:
         severity = incident.severity.label
         since = incident.onset_step
@@ -121,7 +121,7 @@ def _open_counts(status: Status) -> str:
     return f"Open incidents: {f'{present:,}' if present else 'none'}{of_ended}"
 
 
-def _groups(status: Status) -> list[list[Incident]]:
+def _incident_groups(status: Status) -> list[list[Incident]]:
     """Return the incidents, each with those of other logs of its training that tell of the same, and with
     those of other runs that differ from it in numbers alone.
     """
@@ -155,17 +155,17 @@ def _finding(incident: Incident) -> _Finding:
     return (incident.severity, incident.detector, incident.variant, incident.state, explained, words)
 
 
-def _runs(status: Status, name: _Names) -> _Lines:
+def _run_lines(status: Status, name: _Names) -> _Lines:
     if status.runs:
         yield 0, "Runs, the worst first"
     trainings = [[*logs] for _, logs in groupby(status.runs, key=lambda run: run.training)]
     for first_run, *further in trainings[:MAX_ROWS]:
-        yield 2, f"{first_run.state}: {name[first_run.row.id]}{_progress(first_run)}"
+        yield 2, f"{first_run.state}: {name[first_run.row.id]}{_run_progress(first_run)}"
         yield from _troubles(first_run)
         for run in further[:_MAX_FURTHER_LOGS]:
             grows = run.state == RunState.RUNNING and first_run.state not in GOING_ON
             run_state = "which still grows" if grows else run.state
-            yield 4, f"also in {name[run.row.id]}, {run_state}{_progress(run)}"
+            yield 4, f"also in {name[run.row.id]}, {run_state}{_run_progress(run)}"
             yield from _troubles(run)
         if more := further[_MAX_FURTHER_LOGS:]:
             yield 4, f"and in {counted(len(more), 'more log')}"
@@ -173,7 +173,7 @@ def _runs(status: Status, name: _Names) -> _Lines:
         yield 2, f"and {len(left_out)} more{_by_state(left_out)}; --run shows those that you name"
 
 
-def _progress(run: KnownRun) -> str:
+def _run_progress(run: KnownRun) -> str:
     step = f", step {run.last_step}" if run.last_step is not None else ""
     why = f": {clean_text(run.evidence)}" if run.state in NEED_EVIDENCE else ""
     return f"{step}{why}"

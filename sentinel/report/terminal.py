@@ -65,10 +65,10 @@ def show(replay: Replay, file: TextIO, details: bool = False) -> None:
 def _report(replay: Replay, details: bool, width: int) -> Iterator[RenderableType]:
     with_incidents = [run for run in replay.runs if run.incidents]
     if len(with_incidents) > 1:
-        yield from _summary(replay, with_incidents, width)
+        yield from _replay_summary(replay, with_incidents, width)
     first_of_kind: dict[_Kind, str] = {}
     for run in with_incidents:
-        yield from _run(run, {} if details else first_of_kind)
+        yield from _run_lines(run, {} if details else first_of_kind)
     without_incidents = [run for run in replay.runs if not run.incidents]
     for run in without_incidents:
         yield Text.assemble(_mark(run), _headline(run), f"; {_able_count(run)} could judge it")
@@ -81,7 +81,7 @@ def _report(replay: Replay, details: bool, width: int) -> Iterator[RenderableTyp
         yield Text(title(comparison), "bold")
         yield Padding(Group(*map(Text, statements(comparison))), (0, 0, 1, 2), expand=False)
     yield Text(f"{replay.coverage}", "dim")
-    if not details and (able := _fits(replay.runs)):
+    if not details and (able := _judged_detectors(replay.runs)):
         yield Text(able, "dim")
     yield _verdict(replay)
 
@@ -102,19 +102,19 @@ _Kind = tuple[Any, ...]
 """What equal incidents of runs of one training program have in common."""
 
 
-def _kind(run: JudgedRun, incident: Incident) -> _Kind:
+def _incident_kind(run: JudgedRun, incident: Incident) -> _Kind:
     understood = run.run_pipeline.log.understanding()
     program = (run.run_pipeline.log.run.format, understood.framework, frozenset(understood.tags))
     causes = tuple(cause.id for cause in incident.causes[:_MAX_CAUSES])
     return (program, incident.severity, incident.detector, incident.variant, causes)
 
 
-def _summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[RenderableType]:
+def _replay_summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[RenderableType]:
     """Yield one screen: what was found, and the worst incidents that no other one explains."""
     roots = sorted(
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
-    groups = _groups(roots)
+    groups = _incident_groups(roots)
     summary_rows = [_Row.of(group) for group in groups[:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
     yield _summary_table(summary_rows, width)
@@ -128,11 +128,11 @@ def _summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> Iterator[
 _Found = tuple[Incident, JudgedRun]
 
 
-def _groups(roots: Sequence[_Found]) -> list[list[_Found]]:
+def _incident_groups(roots: Sequence[_Found]) -> list[list[_Found]]:
     """Return the incidents, each alone, but many equal ones of runs of one training program together."""
     equal: dict[_Kind, list[_Found]] = {}
     for incident, run in roots:
-        equal.setdefault(_kind(run, incident), []).append((incident, run))
+        equal.setdefault(_incident_kind(run, incident), []).append((incident, run))
     groups: list[list[_Found]] = []
     for group in equal.values():
         groups += [group] if len(group) >= _MANY_EQUAL else [[finding] for finding in group]
@@ -176,13 +176,13 @@ def _mark(run: JudgedRun) -> tuple[str, str]:
     return ("not judged to its end  ", "yellow") if run.stopped else ("nothing found  ", "green")
 
 
-def _run(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[RenderableType]:
+def _run_lines(run: JudgedRun, first_of_kind: dict[_Kind, str]) -> Iterator[RenderableType]:
     """Yield a run and its incidents. ``first_of_kind`` names the run that shows such an incident in full."""
     yield Text.assemble((_headline(run), "bold"))
     incidents = sorted(run.incidents.values(), key=lambda i: (i.inhibited_by is not None, i.fired_step))
     for incident in incidents:
         own_name = clean_text(run.run_pipeline.log.title)
-        first_run_name = first_of_kind.setdefault(_kind(run, incident), own_name)
+        first_run_name = first_of_kind.setdefault(_incident_kind(run, incident), own_name)
         shown_in = "" if first_run_name == own_name else first_run_name
         yield Padding(Group(*_incident(run, incident, shown_in)), (0, 0, 1, 2), expand=False)
     yield from _advisories(run)
@@ -192,7 +192,7 @@ def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
     """Yield what the settings and the console lines of a run give reason to read."""
     if checks := advisories(run.run_pipeline.log):
         table_rows = [(", ".join(check.catalogue), str(check)) for check in checks]
-        yield Padding(_table("worth a look", table_rows), (0, 0, 1, 2), expand=False)
+        yield Padding(_terminal_table("worth a look", table_rows), (0, 0, 1, 2), expand=False)
 
 
 def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[RenderableType]:
@@ -218,8 +218,8 @@ def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[Ren
         yield from _picture(incident, *excerpts)
     if spent := cost(incident):
         yield Text(f"cost so far: {spent} since onset")
-    yield _table("evidence", evidence_rows(incident))
-    yield _table("what to try", [*_causes(incident)])
+    yield _terminal_table("evidence", evidence_rows(incident))
+    yield _terminal_table("what to try", [*_causes(incident)])
 
 
 def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
@@ -247,13 +247,13 @@ def _picture(incident: Incident, excerpt: Excerpt, *other_excerpts: Excerpt) -> 
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
     style = _STYLES[incident.severity]
-    yield _line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
+    yield _curve_line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
     for other_excerpt in other_excerpts:
-        yield _line(other_excerpt.label, other_excerpt.mean, other_excerpt.mean, "dim")
+        yield _curve_line(other_excerpt.label, other_excerpt.mean, other_excerpt.mean, "dim")
     yield Text(f"{marks(excerpt.step, steps):{len(excerpt.step)}}  from {excerpt.step[0]:,}: {legend}", "dim")
 
 
-def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
+def _curve_line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str) -> Text:
     span_values = [value for value in span if value is not None]
     curve = sparkline([math.nan if value is None else value for value in mean])
     low, high = (f"{end(span_values):.4g}" if span_values else "" for end in (min, max))
@@ -261,7 +261,7 @@ def _line(name: str, mean: Sequence[Number], span: Sequence[Number], style: str)
     return Text.assemble((curve, style), (f"  {name}{span_text}", "dim" if style == "dim" else ""))
 
 
-def _table(title: str, table_rows: Sequence[tuple[str, str]]) -> RenderableType:
+def _terminal_table(title: str, table_rows: Sequence[tuple[str, str]]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for row_number, (name, value) in enumerate(table_rows):
         table.add_row(Text("" if row_number else title, "dim"), Text(name), Text(clean_text(value, 1000)))
@@ -290,7 +290,7 @@ def _blind_spots(runs: Sequence[JudgedRun]) -> Iterator[Text]:
         yield Text(f"not judged, because of {skipped}", "dim")
 
 
-def _fits(runs: Sequence[JudgedRun]) -> str:
+def _judged_detectors(runs: Sequence[JudgedRun]) -> str:
     """Return how many of the detectors that fit could judge, of the run of which that is the least."""
     fits = [(_fit(run), run) for run in runs if not run.unread]
     if not fits:

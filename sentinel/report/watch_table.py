@@ -58,7 +58,7 @@ def _facts(logs: Sequence[KnownRun], status: Status) -> Iterator[str]:
     yield (
         f"{duration_text(max(0.0, status.now - last_time))} ago"
         if last_time
-        else _read(first_log, status.now)
+        else _read_text(first_log, status.now)
     )
     detectors = (
         incident.detector
@@ -74,7 +74,7 @@ def _in_few(detectors: Sequence[str]) -> str:
     return f"{detectors[0]}{more}" if detectors else ""
 
 
-def _read(run: KnownRun, now: float) -> str:
+def _read_text(run: KnownRun, now: float) -> str:
     """Return when points of a log without times were recorded last."""
     return f"read {duration_text(max(0.0, now - run.row.updated))} ago" if run.points else "none yet"
 

@@ -20,7 +20,7 @@ class Advisory(msgspec.Struct, frozen=True):
     settings: Mapping[str, float | str | bool]  # those that the reason rests on, by `Setting`
 
     def __str__(self) -> str:
-        stated = ", ".join(f"{name} = {_text(value)}" for name, value in self.settings.items())
+        stated = ", ".join(f"{name} = {_setting_text(value)}" for name, value in self.settings.items())
         return f"{self.reason} ({stated})" if stated else self.reason
 
 
@@ -73,7 +73,7 @@ class _AllSettings(msgspec.Struct, frozen=True):
         return self.settings.get(name)
 
 
-def _text(value: float | str | bool) -> str:
+def _setting_text(value: float | str | bool) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     return value if isinstance(value, str) else f"{value:g}"

@@ -169,16 +169,18 @@ class ConsoleState(msgspec.Struct):
             return
         # Keep what a terminal would show: a progress bar overwrites what precedes a carriage return.
         texts = [states(line.rstrip("\r"))[-1] for line in text.split("\n")[:-1]]
-        yield from self._scan(name, origin, texts, lambda index: Line(math.nan, texts[index]), signatures)
+        yield from self._scan_lines(
+            name, origin, texts, lambda index: Line(math.nan, texts[index]), signatures
+        )
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
         """Yield the news in the next lines of one file."""
         origin = self._origin(name)
         if origin is not None:
             texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
-            yield from self._scan(name, origin, texts, lines.__getitem__, signatures)
+            yield from self._scan_lines(name, origin, texts, lines.__getitem__, signatures)
 
-    def _scan(
+    def _scan_lines(
         self,
         name: str,
         origin: _Origin,
@@ -195,15 +197,15 @@ class ConsoleState(msgspec.Struct):
                 frame_lines = origin.pass_frames(texts[next_line:end])
                 if not frame_lines:
                     line = partial(line_at, next_line)
-                    yield from self._read(name, origin, texts[next_line], line, ())
+                    yield from self._read_line(name, origin, texts[next_line], line, ())
                 next_line += frame_lines or 1
             if next_line <= index:
                 origin.pass_on(texts[next_line:index])
-                yield from self._read(name, origin, texts[index], partial(line_at, index), signatures)
+                yield from self._read_line(name, origin, texts[index], partial(line_at, index), signatures)
                 next_line = index + 1
         origin.pass_on(texts[next_line:])  # without text
 
-    def _read(
+    def _read_line(
         self,
         name: str,
         origin: _Origin,
@@ -305,10 +307,10 @@ def _error(
             matches = _matches(signatures, text, f"{traceback.location}\n{traceback.innermost}")
             severity = max((match.severity for match in matches), default=Severity.CRITICAL)
             severity = Severity.INFO if _LOST_PEER.search(text) else severity
-            return _Error(text, severity, traceback.location or "at its top", _entries(matches))
+            return _Error(text, severity, traceback.location or "at its top", _signature_entries(matches))
     matches = [] if _WARNING.search(text) else _matches(signatures, text, "")
     if matches:
-        return _Error(text, max(match.severity for match in matches), "", _entries(matches))
+        return _Error(text, max(match.severity for match in matches), "", _signature_entries(matches))
     return None
 
 
@@ -322,7 +324,7 @@ def _matches(signatures: Sequence[Signature], line: str, location: str) -> list[
     return sorted(matches, key=lambda signature: signature.raised is None)
 
 
-def _entries(signatures: Sequence[Signature]) -> tuple[str, ...]:
+def _signature_entries(signatures: Sequence[Signature]) -> tuple[str, ...]:
     """Return the catalogue entries of some signatures, each once."""
     return tuple(dict.fromkeys(signature.entry for signature in signatures))
 

@@ -28,14 +28,14 @@ def printed_lines(log: RunLog) -> dict[str, list[Line]]:
     output = OutputFiles(log.run).poll({})
     for _ in range(_MAX_POLLS):
         for name, text in output.text.items():
-            printed.setdefault(name, []).extend(_lines(text))
+            printed.setdefault(name, []).extend(_history_lines(text))
         if not output.more:
             break
         output = OutputFiles(log.run).poll(output.cursor)
     return printed
 
 
-def _lines(text: str) -> Iterator[Line]:
+def _history_lines(text: str) -> Iterator[Line]:
     for line in text.split("\n")[:-1]:
         visible = line.rstrip("\r").rpartition("\r")[2]  # a progress bar overwrites what precedes it
         yield Line(seconds(visible), visible)

@@ -24,7 +24,7 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
         if history is not None and any(rule.name == detector for rule in spec.detectors):
             coarse = history.coarse
             recent = history.recent.last(_MAX_POINTS)
-            return [_judged(spec, coarse, recent, tag), *_beside(spec, coarse, recent, detector)]
+            return [_judged(spec, coarse, recent, tag), *_excerpts_beside(spec, coarse, recent, detector)]
     return []
 
 
@@ -34,20 +34,20 @@ def _judged(spec: SeriesSpec, coarse: Buckets, recent: Rows, tag: str) -> Excerp
         label=measure_of(spec.judged).label,
         tag=tag,
         step=coarse.step.tolist(),
-        mean=_numbers(coarse.mean.tolist()),
-        low=_numbers(coarse.low.tolist()),
-        high=_numbers(coarse.high.tolist()),
+        mean=_finite_numbers(coarse.mean.tolist()),
+        low=_finite_numbers(coarse.low.tolist()),
+        high=_finite_numbers(coarse.high.tolist()),
         last_step=recent.step.tolist(),
-        last=_numbers(recent.value.tolist()),
+        last=_finite_numbers(recent.value.tolist()),
     )
 
 
-def _beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> Iterator[Excerpt]:
+def _excerpts_beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> Iterator[Excerpt]:
     """Yield the excerpts of the other signals that the detector sees."""
     rules = [rule for rule in spec.detectors if rule.name == detector]
     names = {name for rule in rules for name in (*rule.needs, *(use.column for use in rule.uses))}
     for column_index, column in sorted(coarse.first.items()):
-        mean = _numbers(column.tolist())
+        mean = _finite_numbers(column.tolist())
         name = spec.columns[column_index]
         if name in names and any(value is not None for value in mean):
             yield Excerpt(
@@ -58,10 +58,10 @@ def _beside(spec: SeriesSpec, coarse: Buckets, recent: Rows, detector: str) -> I
                 low=[],
                 high=[],
                 last_step=recent.step.tolist(),
-                last=_numbers(recent.column(column_index).tolist()),
+                last=_finite_numbers(recent.column(column_index).tolist()),
             )
 
 
-def _numbers(values: Iterable[float]) -> list[Number]:
+def _finite_numbers(values: Iterable[float]) -> list[Number]:
     """Return the values with None for each that is not finite."""
     return [value if math.isfinite(value) else None for value in values]

@@ -76,10 +76,10 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
         return error
     for line in reversed(last):
         if preempts(line):
-            return _ending(EndKind.PREEMPTED, line)
+            return _printed_ending(EndKind.PREEMPTED, line)
         states_end = _EARLY.search(line) or (_is_banner(line) and not _OF_A_PART.search(line))
         if states_end and _is_rare(line, lines, attempts):
-            return _ending(EndKind.FINISHED, line)
+            return _printed_ending(EndKind.FINISHED, line)
     early_stop = _early_stop(lines, attempts)
     if early_stop is not None:
         return early_stop
@@ -87,7 +87,7 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
     if counts is None:
         return None
     ended = _counts_are_full(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
-    return _ending(EndKind.FINISHED, counts) if ended else None
+    return _printed_ending(EndKind.FINISHED, counts) if ended else None
 
 
 def _is_banner(line: str) -> bool:
@@ -96,7 +96,7 @@ def _is_banner(line: str) -> bool:
     return any(sign in folded for sign in _OF_A_BANNER) and _BANNER.search(line) is not None
 
 
-def _ending(outcome: EndKind, line: str) -> Ending:
+def _printed_ending(outcome: EndKind, line: str) -> Ending:
     return Ending(outcome, f"it printed {quoted(line)}", inferred=True)
 
 
@@ -112,7 +112,7 @@ def _early_stop(lines: Sequence[str], attempts: int) -> Ending | None:
         if _EARLY.search(lines[index]) and _is_rare(lines[index], lines, attempts):
             before = {_DIGITS.sub("0", line) for line in lines[max(0, index - _MAX_LINES_AFTER) : index]}
             is_over = before.isdisjoint(_DIGITS.sub("0", line) for line in lines[index + 1 :])
-            return _ending(EndKind.FINISHED, lines[index]) if is_over else None
+            return _printed_ending(EndKind.FINISHED, lines[index]) if is_over else None
     return None
 
 
@@ -195,10 +195,10 @@ def _cut_traceback(lines: Sequence[str]) -> Ending | None:
     A progress bar may have overwritten the rest.
     """
     if lines and _ERROR.match(lines[-1]):
-        return None if preempts(lines[-1]) else _ending(EndKind.CRASHED, lines[-1])
+        return None if preempts(lines[-1]) else _printed_ending(EndKind.CRASHED, lines[-1])
     begin = next((index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
     frames = lines[begin + 1 :]
-    return _ending(EndKind.CRASHED, frames[-1]) if frames and all(map(_FRAME.match, frames)) else None
+    return _printed_ending(EndKind.CRASHED, frames[-1]) if frames and all(map(_FRAME.match, frames)) else None
 
 
 def _crash(lines: Sequence[str]) -> Ending | None:
@@ -207,4 +207,4 @@ def _crash(lines: Sequence[str]) -> Ending | None:
     for news in ConsoleState().scan_text("", "".join(f"{line}\n" for line in lines), ()):
         if news.location or news.severity is Severity.CLEAN:
             error = news if news.location else None
-    return _ending(EndKind.CRASHED, error.text) if error else None
+    return _printed_ending(EndKind.CRASHED, error.text) if error else None

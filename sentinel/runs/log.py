@@ -117,7 +117,7 @@ class RunLog:
         read_issues = [*batch.read_issues]
         extensions: list[Extension] = []
         for chunk in (chunk.flat for chunk in batch.chunks):
-            extension, config_issues = self._add(chunk, read_at)
+            extension, config_issues = self._add_chunk(chunk, read_at)
             extensions.append(extension)
             read_issues += config_issues
         grew = self.metadata.points > points_before
@@ -125,7 +125,9 @@ class RunLog:
             self.metadata.logged_ending = batch.ending
         self.live = self.live or (grew and self.reached_end)
         self.reached_end = self.reached_end or not batch.more
-        printed, prints_more = self._scan(self.console, batch) if self.console is not None else ([], False)
+        printed, prints_more = (
+            self._scan_console(self.console, batch) if self.console is not None else ([], False)
+        )
         return Ingested(
             rows=[rows for extension in extensions for rows in extension.rows],
             chunks=batch.chunks,
@@ -138,7 +140,7 @@ class RunLog:
             readability_changed=readability_changed,
         )
 
-    def _add(self, chunk: Chunk, read_at: float) -> tuple[Extension, Sequence[ReadIssue]]:
+    def _add_chunk(self, chunk: Chunk, read_at: float) -> tuple[Extension, Sequence[ReadIssue]]:
         """Add a chunk to its stream. Return what it brought, and configuration files that cannot be read."""
         stream = self._stream(chunk.stream)
         read_issues: Sequence[ReadIssue] = ()
@@ -152,7 +154,7 @@ class RunLog:
         self.metadata.record(flat(chunk.config), self.run.format)
         return stream.extend(chunk, read_at), read_issues
 
-    def _scan(self, console: ConsoleState, batch: PollResult) -> tuple[list[Printed], bool]:
+    def _scan_console(self, console: ConsoleState, batch: PollResult) -> tuple[list[Printed], bool]:
         """Scan new console output for errors. Return what was found, and whether unread output is left.
 
         Files beside the log are scanned after all points that precede them.

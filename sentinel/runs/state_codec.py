@@ -31,7 +31,7 @@ def unpacked(state: bytes) -> dict[str, Any]:
         content = decompress(state)
     except (zlib.error, lzma.LZMAError) as error:
         raise msgspec.DecodeError(f"no state of a run: {error}") from None
-    restored = msgspec.msgpack.decode(content, ext_hook=_array)
+    restored = msgspec.msgpack.decode(content, ext_hook=_restored_array)
     if not isinstance(restored, dict):
         raise msgspec.DecodeError("no state of a run")
     return restored
@@ -53,7 +53,7 @@ def _extension(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is no part of a run's state")
 
 
-def _array(code: int, data: memoryview) -> Any:
+def _restored_array(code: int, data: memoryview) -> Any:
     """Undo `_extension`."""
     if code != _ARRAY:
         raise msgspec.DecodeError(f"unknown extension {code}")

@@ -86,7 +86,7 @@ class TrainingEvidence(msgspec.Struct, frozen=True):
 
     def until(self, metadata: RunMetadata) -> "TrainingEvidence":
         """Return the same with the times of a log that has grown."""
-        return replace(self, times=_times(metadata))
+        return replace(self, times=_logged_times(metadata))
 
 
 def is_same_training(log: TrainingEvidence, other: TrainingEvidence, surely: bool = False) -> bool:
@@ -254,7 +254,7 @@ def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEv
     if metadata.exit is not None:
         writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
     processes = {f"process {process}" for process in writers}
-    beside = _names(location.parents[1]) if location.parent.name == _FILES else ()
+    beside = _file_names(location.parents[1]) if location.parent.name == _FILES else ()
     ids = wandb_ids(location, beside)
     above = _home(location.parent) if _SAVED.fullmatch(location.name) else ""
     directories = {f"{_PLACE}{directory}" for directory in (_home(location), above, output) if directory}
@@ -268,7 +268,7 @@ def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEv
         join_keys=frozenset(processes | ids | directories | prints | written),
         processes=frozenset(processes | ids),
         output=output,
-        times=_times(metadata),
+        times=_logged_times(metadata),
     )
 
 
@@ -283,7 +283,7 @@ def _has_id(keys: Iterable[str]) -> bool:
     return any(key.startswith(_ID) for key in keys)
 
 
-def _times(metadata: RunMetadata) -> tuple[float, float] | None:
+def _logged_times(metadata: RunMetadata) -> tuple[float, float] | None:
     """Return the times of the first and the last point."""
     if metadata.first_time is None or metadata.last_time is None:
         return None
@@ -364,10 +364,10 @@ def _writer_directory(log_path: Path) -> Path:
 
 
 def _event_files(log_path: Path) -> list[str]:
-    return [name for name in _names(log_path) if is_event_file(name)]
+    return [name for name in _file_names(log_path) if is_event_file(name)]
 
 
-def _names(directory: Path) -> list[str]:
+def _file_names(directory: Path) -> list[str]:
     try:
         return os.listdir(directory)
     except (OSError, ValueError):  # ValueError: a name that no path can have

@@ -99,7 +99,7 @@ class AsOfJoin(msgspec.Struct, array_like=True):
             with_slot for tag in used_tags if tag in fresh for with_slot in self._with_slots(fresh[tag])
         ]
         if new_points:
-            self._add(new_points)
+            self._add_points(new_points)
         for tag, count in counts_before.items():
             self.counts[tag] = self.counts.get(tag, 0) + len(self._values(tag)[1]) - count
 
@@ -110,20 +110,20 @@ class AsOfJoin(msgspec.Struct, array_like=True):
             yield self.slots[points.tag] + 1, points.take(slice(1))
         yield self.slots[points.tag], points
 
-    def _add(self, new_points: Sequence[tuple[int, Points]]) -> None:
+    def _add_points(self, new_points: Sequence[tuple[int, Points]]) -> None:
         """Put points into their slots. Of points with the same step only the first counts."""
         keys = [(slot << _POSITION_BITS) + points.position for slot, points in new_points]
         self.key = np.concatenate([self.key, *keys])
         self.step = np.concatenate([self.step, *(points.step for _, points in new_points)])
         self.value = np.concatenate([self.value, *(points.value for _, points in new_points)])
-        self._take(np.argsort(self.key, kind="stable"))
+        self._take_rows(np.argsort(self.key, kind="stable"))
         slot = self.key >> _POSITION_BITS
         step = self.step
         repeats = (slot[1:] == slot[:-1]) & (step[1:] == step[:-1])
         if repeats.any():
-            self._take(np.append(0, 1 + np.flatnonzero(~repeats)))
+            self._take_rows(np.append(0, 1 + np.flatnonzero(~repeats)))
 
-    def _take(self, which: NDArray[Any]) -> None:
+    def _take_rows(self, which: NDArray[Any]) -> None:
         self.key = self.key[which]
         self.step = self.step[which]
         self.value = self.value[which]
@@ -231,7 +231,7 @@ class AsOfJoin(msgspec.Struct, array_like=True):
         slot = self.key >> _POSITION_BITS
         is_last = np.ones(len(self.key), bool)
         is_last[:-_POINTS_PER_SLOT] = slot[_POINTS_PER_SLOT:] != slot[:-_POINTS_PER_SLOT]
-        self._take(is_last)
+        self._take_rows(is_last)
 
 
 def _tags_of(use: Use, tags: Tags) -> Sequence[str]:

@@ -78,13 +78,13 @@ class Attempt(msgspec.Struct, array_like=True):
         self, arrived: Sequence[Points], specs: SeriesSpecs, plans: Plans
     ) -> Iterator[tuple[SeriesSpec, str, Window]]:
         """Yield the windows of the rows that new points complete, each with its spec and its judged tag."""
-        arrived = _in_order(arrived)
+        arrived = _points_in_order(arrived)
         raw = _admitted(arrived, self.raw_tags)
-        logged = _in_order(finite(arrived))
+        logged = _points_in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED]
         derived += self._derived(fresh, specs)
-        fresh |= _admitted(_in_order(finite(derived)), self.tags)
+        fresh |= _admitted(_points_in_order(finite(derived)), self.tags)
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
@@ -96,7 +96,7 @@ class Attempt(msgspec.Struct, array_like=True):
         ]
         joined = self.context.values(requests, self.tags)
         for (spec, points, partner_values), used_values in zip(complete, joined, strict=True):
-            rows = _rows(spec, points, [*partner_values, *used_values], plans)
+            rows = _judged_rows(spec, points, [*partner_values, *used_values], plans)
             for window in self._history(spec, points.tag).extend(rows, points.position):
                 yield spec, points.tag, window
         self._extend_courses(fresh, specs)
@@ -202,7 +202,7 @@ class Attempt(msgspec.Struct, array_like=True):
         return next(iter(self.tags.get(signal, ())), "")
 
 
-def _rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], plans: Plans) -> Rows:
+def _judged_rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], plans: Plans) -> Rows:
     """Return the rows of judged points.
 
     ``values`` stand beside the points: those of needed signals, of used ones, then lists.
@@ -227,7 +227,7 @@ def _rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | None], pla
     return Rows(points.step, numbers, column_indices, lists)
 
 
-def _in_order(arrived: Iterable[Points]) -> list[Points]:
+def _points_in_order(arrived: Iterable[Points]) -> list[Points]:
     """Return the points of some tags, in the order in which the tags first came in the log."""
     return sorted((points for points in arrived if len(points)), key=lambda points: int(points.position[0]))
 

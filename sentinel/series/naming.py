@@ -109,7 +109,7 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
         rows: dict[str, Meaning | None] = {}
         for table in self.lineage:
             for tag, meaning in table.whole.get("signals", {}).items():
-                rows.setdefault(tag, _meaning(meaning))
+                rows.setdefault(tag, _stored_meaning(meaning))
             for tag in table.whole.get("ignore", ()):
                 rows.setdefault(tag, None)
         return Patterns(rows, self.prefixes)
@@ -157,7 +157,7 @@ def _profile(name: str, tables: Mapping[str, _Table]) -> Profile:
     )
 
 
-def _meaning(value: str | Mapping[str, Any]) -> Meaning:
+def _stored_meaning(value: str | Mapping[str, Any]) -> Meaning:
     if isinstance(value, str):
         return Meaning(Signal(value))
     return Meaning(Signal(value["signal"]), float(value["factor"]))
@@ -215,7 +215,7 @@ class Naming:
         if key not in self._meanings:
             if len(self._meanings) >= _MAX_MEANINGS:
                 self._meanings.clear()
-            self._meanings[key] = self._meaning(profile, tag)
+            self._meanings[key] = self._stored_meaning(profile, tag)
         return self._meanings[key]
 
     def ignores(self, tag: str) -> bool:
@@ -234,7 +234,7 @@ class Naming:
         rules = self._rule_patterns.items()
         return [Meaning(signal) for signal, names in rules if names.find(tag) is not None]
 
-    def _meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
+    def _stored_meaning(self, profile: Profile | None, tag: str) -> Meaning | None:
         if is_of_histogram(tag) and tag not in self._overrides.rows:
             return None if _OF_RETURNS.search(tag) else _OF_HISTOGRAMS[tag.rpartition("#")[2]]
         for names in (self._overrides, profile.names if profile else None):

@@ -49,7 +49,7 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
     for key, stated in settings.items():
         parts = tuple(key.casefold().replace("/", ".").split("."))
         for name in _possible_names(parts):
-            if (value := _value(name, stated)) is not None:
+            if (value := _setting_number(name, stated)) is not None:
                 by_rank.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)
     best = {setting: ranks[min(ranks)] for setting, ranks in by_rank.items()}
     return {setting.value: values.pop() for setting, values in best.items() if len(values) == 1}
@@ -60,27 +60,27 @@ def meant(name: str, value: float) -> float | str | bool:
     setting = Setting(name)
     if setting in CHOICES:
         return CHOICES[setting][int(value)]
-    return bool(value) if _rows()[setting].get("switch") else value
+    return bool(value) if _setting_rows()[setting].get("switch") else value
 
 
 def _possible_names(parts: tuple[str, ...]) -> list[_Name]:
     """Return the names of settings that a key may be."""
-    names = _names()
+    names = _setting_names()
     lengths = range(1, min(len(parts), _MAX_NAME_PARTS) + 1)
     candidates = ((name, parts[:-n]) for n in lengths for name in names.get(parts[-n:], ()))
     return [name for name, tables in candidates if name.tables.issuperset(tables)]
 
 
-def _value(name: _Name, stated: Any) -> float | None:
+def _setting_number(name: _Name, stated: Any) -> float | None:
     """Return the number for a stated value; None if the value says nothing of the setting."""
     choices = CHOICES.get(name.setting)
     if name.text is not None:
         is_true = stated is True or str(stated).casefold() == "true"
         return float((choices or ()).index(name.text)) if is_true else None
     if choices is not None:
-        text = _text(name.setting, stated)
+        text = _setting_text(name.setting, stated)
         return None if text is None else float(choices.index(text))
-    row = _rows()[name.setting]
+    row = _setting_rows()[name.setting]
     if row.get("switch"):
         return float(str(stated).casefold() not in _OFF)
     if row.get("version"):
@@ -94,11 +94,11 @@ def _value(name: _Name, stated: Any) -> float | None:
     return number if is_enough and number < row.get("below", math.inf) else None
 
 
-def _text(setting: Setting, stated: Any) -> str | None:
+def _setting_text(setting: Setting, stated: Any) -> str | None:
     """Return the text of the setting that the stated text means; None if it means none."""
     if isinstance(stated, bool) or not isinstance(stated, (str, int)):
         return None
-    row = _rows()[setting]
+    row = _setting_rows()[setting]
     last_part = str(stated) if row.get("whole") else str(stated).rpartition(".")[2]
     plain = re.sub("[^a-z0-9]", "", last_part.casefold())
     for text, words in row["words"].items():
@@ -108,16 +108,16 @@ def _text(setting: Setting, stated: Any) -> str | None:
 
 
 @cache
-def _rows() -> dict[str, Any]:
+def _setting_rows() -> dict[str, Any]:
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
 @cache
-def _names() -> dict[tuple[str, ...], list[_Name]]:
+def _setting_names() -> dict[tuple[str, ...], list[_Name]]:
     names: dict[tuple[str, ...], list[_Name]] = {}
     for setting in Setting:
-        row = _rows()[setting]
-        tables = frozenset([*_rows()["tables"], *row.get("tables", ())])
+        row = _setting_rows()[setting]
+        tables = frozenset([*_setting_rows()["tables"], *row.get("tables", ())])
         spellings = [
             *((name, 0, text) for name, text in row.get("flags", {}).items()),
             *((name, 1, None) for name in row["names"]),
@@ -143,9 +143,9 @@ class Plans(msgspec.Struct, array_like=True):
     @property
     def now(self) -> dict[str, float]:
         """The settings that count at the end of the stream."""
-        return self._all()[-1]
+        return self._all_settings()[-1]
 
-    def _all(self) -> list[dict[str, float]]:
+    def _all_settings(self) -> list[dict[str, float]]:
         """Return all settings from the beginning, and from each of the later positions."""
         return list(accumulate((self.first, *(later_settings for _, later_settings in self.later)), or_))
 
@@ -158,7 +158,7 @@ class Plans(msgspec.Struct, array_like=True):
 
         If the rows are past a planned number of steps, this number counts something else, and is not known.
         """
-        values = np.array([plan.get(setting, np.nan) for plan in self._all()])
+        values = np.array([plan.get(setting, np.nan) for plan in self._all_settings()])
         column = values[np.searchsorted([first for first, _ in self.later], position, side="right")]
         return np.where(step > column, np.nan, column) if setting == Setting.TOTAL_STEPS else column
 

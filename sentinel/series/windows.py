@@ -75,7 +75,9 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     }
     for name, column in zip(names, parts_of_columns, strict=True):
         is_text = isinstance(name, Setting) and name in CHOICES
-        columns[str(name)] = _text(column, CHOICES[Setting(name)]) if is_text else _with_nulls(column)
+        columns[str(name)] = (
+            _setting_texts(column, CHOICES[Setting(name)]) if is_text else _with_nulls(column)
+        )
     for use, part in zip(lists(detector.uses), rows.lists, strict=True):
         columns[use.column] = _list(part)
     if detector.non_finite:
@@ -169,6 +171,6 @@ def _lists(values: Floats, lengths: NDArray[np.int64]) -> pl.Series:
     return pl.select(pl.lit(rows).list.head(pl.lit(pl.Series(lengths)))).to_series()
 
 
-def _text(codes: Floats, texts: Sequence[str]) -> pl.Series:
+def _setting_texts(codes: Floats, texts: Sequence[str]) -> pl.Series:
     """Return the texts of a setting, whose indices are in the rows."""
     return pl.Series(texts)[_with_nulls(codes).cast(pl.UInt32)]

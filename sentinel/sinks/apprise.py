@@ -59,7 +59,7 @@ class AppriseSink(msgspec.Struct, frozen=True):
         delivered = notifier.notify(
             body=_inert(body(message) if is_whole else text(message), own_links),
             title=title,
-            notify_type=_kind(message),
+            notify_type=_apprise_kind(message),
             body_format="text",
             attach=_attachment(png(message) if self.plots else None),
             timeout=self.timeout_seconds,
@@ -144,7 +144,7 @@ def _attachment(picture: bytes | None) -> "AppriseAttachment | None":
     return attachment
 
 
-def _kind(message: Notification | Digest) -> str:
+def _apprise_kind(message: Notification | Digest) -> str:
     """Return one of Apprise's kinds, which services show as a colour or a picture."""
     if isinstance(message, Digest):
         return "warning"

@@ -51,12 +51,12 @@ def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
     """Yield what looks like a checkpoint of the run at this path, with the step in its name or None."""
     run = Path(run_path)
     folder = run.parent if is_file(run) else run
-    for checkpoint in _entries(folder):
+    for checkpoint in _checkpoint_entries(folder):
         steps = [match["step"] or match["steps"] for match in _STEP.finditer(checkpoint.name)]
         yield int(steps[-1]) if steps else None, checkpoint
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
+def _checkpoint_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     """Yield what looks like a checkpoint in the folders where those of the run may lie."""
     bases = [folder]
     if folder.parent.name in _LOG_FOLDERS:

@@ -68,7 +68,7 @@ class CommandSink(msgspec.Struct, frozen=True):
             timer.cancel()
         if is_late.is_set():
             raise Transient(f"the command ran for more than {self.timeout_seconds:g} s")
-        _check(process.returncode)
+        _check_status(process.returncode)
 
 
 class CommandConfig(SinkConfig):
@@ -124,7 +124,7 @@ def _kill_one(process: int, mark: str) -> bool:
     return True
 
 
-def _check(status: int) -> None:
+def _check_status(status: int) -> None:
     if status == os.EX_TEMPFAIL:
         raise Transient("the command asked to be run again (status 75)")
     if status < 0:

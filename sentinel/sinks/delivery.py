@@ -80,7 +80,9 @@ class Delivery:
         """Start to send."""
         for sink in self._sinks:
             # Daemons: a sink that hangs must not keep the process from ending.
-            thread = threading.Thread(target=self._serve, args=(sink,), name=f"sink {sink.name}", daemon=True)
+            thread = threading.Thread(
+                target=self._deliver_to_sink, args=(sink,), name=f"sink {sink.name}", daemon=True
+            )
             self._threads.append(thread)
             thread.start()
 
@@ -134,7 +136,7 @@ class Delivery:
     ) -> None:
         self.stop()
 
-    def _serve(self, sink: Sink) -> None:
+    def _deliver_to_sink(self, sink: Sink) -> None:
         while not self._stopping:
             try:
                 with Store(self._state_dir) as store:

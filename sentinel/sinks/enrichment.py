@@ -36,13 +36,13 @@ def completed(notification: Notification, link: str, options: str = "") -> Notif
         _run_within(_MAX_LISTING_SECONDS, lambda: checkpoints.append(last_checkpoint(path, *onset)))
     return replace(
         notification,
-        link=_link(link, run.run, path, incident.onset_step),
+        link=_run_link(link, run.run, path, incident.onset_step),
         checkpoint=checkpoints[0] if checkpoints else "",
         options=options,
     )
 
 
-def _link(template: str, run: str, path: str, step: int) -> str:
+def _run_link(template: str, run: str, path: str, step: int) -> str:
     """Return the template's link; without one, the run's page on a W&B server. Text from runs is quoted."""
     if template:
         values = {"run": quote(run, safe=""), "path": quote(path, safe=""), "step": str(step)}

@@ -158,7 +158,7 @@ def body(notification: Notification | Digest) -> str:
     """Return the text without its first line, for channels that show a subject."""
     if isinstance(notification, Digest):
         return "\n".join(_digest_lines(summary(notification)))
-    return "\n".join(_lines(message(notification)))
+    return "\n".join(_message_lines(message(notification)))
 
 
 def inert(words: str) -> str:
@@ -177,7 +177,7 @@ def subject(notification: Notification | Digest) -> str:
     return f"{content.run}: {content.headline}"
 
 
-def _lines(content: Message) -> Iterator[str]:
+def _message_lines(content: Message) -> Iterator[str]:
     for line in (*content.lines, MessageLine("", content.link), *content.commands):
         if line.text:
             yield f"{line.label}: {line.text}" if line.label else line.text
@@ -242,7 +242,7 @@ def _still_open(notification: Notification) -> Iterator[MessageLine]:
             yield MessageLine("Still open", clean_text(sentence(other), 300))
 
 
-def _seconds(incident: Incident) -> float | None:
+def _seconds_since_onset(incident: Incident) -> float | None:
     """Return seconds from the onset to the newest finding; None where the log has no times."""
     if incident.onset_time is None or incident.last_time is None:
         return None
@@ -251,7 +251,7 @@ def _seconds(incident: Incident) -> float | None:
 
 def lasted(incident: Incident) -> str:
     """Return the time from the onset to the newest finding, in words."""
-    return lasted_text(_last_step(incident) - incident.onset_step, _seconds(incident))
+    return lasted_text(_last_step(incident) - incident.onset_step, _seconds_since_onset(incident))
 
 
 def _last_step(incident: Incident) -> int:
@@ -260,7 +260,7 @@ def _last_step(incident: Incident) -> int:
 
 def gpu_hours(incident: Incident, world_size: float | None) -> str:
     """Return what was spent since the onset, where the run's settings say on how many devices."""
-    seconds = _seconds(incident)
+    seconds = _seconds_since_onset(incident)
     if not seconds or not world_size:
         return ""
     return (

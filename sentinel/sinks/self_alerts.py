@@ -98,9 +98,9 @@ class SelfAlerts:
             queue: SimpleQueue[Notification | None] = SimpleQueue()
             self._queues.append(queue)
             # Daemons: a sink that hangs must not keep the process from ending.
-            threading.Thread(target=self._serve, args=(sink, queue), daemon=True).start()
+            threading.Thread(target=self._send_alerts, args=(sink, queue), daemon=True).start()
 
-    def _serve(self, sink: Sink, queue: "SimpleQueue[Notification | None]") -> None:
+    def _send_alerts(self, sink: Sink, queue: "SimpleQueue[Notification | None]") -> None:
         is_firing = False  # at the receiver
         while (alert := queue.get()) is not None:
             if is_firing or alert.event is Event.FIRING:

@@ -38,9 +38,9 @@ def slack_body(notification: Notification | Digest) -> dict[str, Any]:
 def _single(content: Message) -> Iterator[Any]:
     yield _header(content.headline)
     if len(content.headline) > _MAX_HEADER_CHARACTERS:
-        yield _section(_text(content.headline))
-    parts = [part for line in content.lines for part in (_text("\n"), *_line(line))][1:]
-    yield _section(*parts, *_link(content.link))
+        yield _section(_slack_text(content.headline))
+    parts = [part for line in content.lines for part in (_slack_text("\n"), *_slack_line(line))][1:]
+    yield _section(*parts, *_slack_link(content.link))
     if content.commands:
         yield _preformatted("\n".join(line.text for line in content.commands))
 
@@ -48,24 +48,26 @@ def _single(content: Message) -> Iterator[Any]:
 def _digest(content: Summary) -> Iterator[Any]:
     """Yield the worst incidents, each with the first thing to try, and the number for each detector."""
     yield _header(content.title)
-    yield _section(_text(", ".join(content.counts)))
+    yield _section(_slack_text(", ".join(content.counts)))
     for each in content.messages[:MAX_IN_FULL]:
-        advice = [part for cause in each.causes[:1] for part in (_text("\n"), *_catalogue_text(cause.fix))]
-        yield _section(_bold(each.title), _text(f" in {each.run}\n{each.headline}"), *advice)
+        advice = [
+            part for cause in each.causes[:1] for part in (_slack_text("\n"), *_catalogue_text(cause.fix))
+        ]
+        yield _section(_bold(each.title), _slack_text(f" in {each.run}\n{each.headline}"), *advice)
     if len(content.messages) > MAX_IN_FULL:
         counts = ", ".join(f"{name} {count}" for name, count in content.detectors)
-        yield _section(_bold("All by detector "), _text(counts[:_MAX_TEXT_CHARACTERS]))
+        yield _section(_bold("All by detector "), _slack_text(counts[:_MAX_TEXT_CHARACTERS]))
 
 
-def _line(line: MessageLine) -> Iterator[dict[str, Any]]:
+def _slack_line(line: MessageLine) -> Iterator[dict[str, Any]]:
     if line.label:
         yield _bold(f"{line.label}: ")
-    yield from _catalogue_text(line.text) if line.ours else (_text(line.text),)
+    yield from _catalogue_text(line.text) if line.ours else (_slack_text(line.text),)
 
 
-def _link(url: str) -> Iterator[dict[str, Any]]:
+def _slack_link(url: str) -> Iterator[dict[str, Any]]:
     if url:
-        yield _text("\n")
+        yield _slack_text("\n")
         yield {"type": "link", "url": url, "text": "Open the run"}
 
 
@@ -73,15 +75,15 @@ def _catalogue_text(text: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of our own text, where backticks mark code."""
     for number, part in enumerate(_CODE.split(text)):
         if part:
-            yield {**_text(part), **({"style": {"code": True}} if number % 2 else {})}
+            yield {**_slack_text(part), **({"style": {"code": True}} if number % 2 else {})}
 
 
-def _text(text: str) -> dict[str, Any]:
+def _slack_text(text: str) -> dict[str, Any]:
     return {"type": "text", "text": text}
 
 
 def _bold(text: str) -> dict[str, Any]:
-    return {**_text(text), "style": {"bold": True}}
+    return {**_slack_text(text), "style": {"bold": True}}
 
 
 def _header(text: str) -> Any:
@@ -101,4 +103,4 @@ def _section(*parts: dict[str, Any]) -> Any:
 def _preformatted(text: str) -> Any:
     from slack_sdk.models.blocks import RichTextBlock, RichTextPreformattedElement
 
-    return RichTextBlock(elements=[RichTextPreformattedElement(elements=[_text(text)])])
+    return RichTextBlock(elements=[RichTextPreformattedElement(elements=[_slack_text(text)])])

@@ -29,7 +29,7 @@ class TerminalSink(msgspec.Struct, frozen=True):
         stream = self.stream or sys.stderr
         rendered = StringIO()  # not the stream itself: rich ends the process where that is a broken pipe
         console = Console(file=rendered, force_terminal=stream.isatty())
-        lines = _digest_lines(message) if isinstance(message, Digest) else _lines(message)
+        lines = _digest_lines(message) if isinstance(message, Digest) else _terminal_lines(message)
         console.print(lines, highlight=False, soft_wrap=True)
         try:
             stream.write(rendered.getvalue())
@@ -49,7 +49,7 @@ class TerminalConfig(SinkConfig):
         return TerminalSink(self.name or self.type)
 
 
-def _lines(notification: Notification) -> Any:
+def _terminal_lines(notification: Notification) -> Any:
     # Text rather than markup: brackets in a run's name are just brackets.
     from rich.text import Text
 
@@ -62,7 +62,7 @@ def _digest_lines(digest: Digest) -> Any:
 
     content = summary(digest)
     lines = [Text.assemble((content.title, "bold"), ": ", ", ".join(content.counts))]
-    lines.extend(_lines(notification) for notification in digest.notifications[:MAX_IN_FULL])
+    lines.extend(_terminal_lines(notification) for notification in digest.notifications[:MAX_IN_FULL])
     short_messages = zip(digest.notifications[MAX_IN_FULL:], content.messages[MAX_IN_FULL:], strict=True)
     lines.extend(
         Text.assemble(

@@ -172,7 +172,7 @@ class _Search:
         self.unread: list[ReadIssue] = []
 
     def ask(self, url: Url, copies: Path) -> None:
-        self._add(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
+        self._add_found_runs(_found(url, lambda: remotes()[url.scheme].search(url, copies)))
 
     def visit(self, files: Sequence[Files], paths: Sequence[Path]) -> None:
         finds = [self._limited(each.find) for each in formats().values()]
@@ -181,19 +181,19 @@ class _Search:
             if self._forms and all(run.format == _CONSOLE for run in scanned[0]):
                 run_of_form = _found(listing[0], partial(logs.of_forms, *listing, self._forms))
                 scanned = ([*scanned[0], *run_of_form[0]], [*scanned[1], *run_of_form[1]])
-            self._add(scanned)
+            self._add_found_runs(scanned)
             others = logs.others(listing[1], scanned[0]) if any(scanned) else logs.candidates(listing[1])
             if others:
                 without.append((listing[0], others) if any(scanned) else listing)
         without = _apart(without, frozenset(run.local for run in self.runs.values() if run.local))
         of_no_format = partial(_of_no_format, self._limited(partial(logs.find, are_over=self._are_over)))
         for scanned, unread in map(of_no_format, without):
-            self._add(scanned)
+            self._add_found_runs(scanned)
             self.unread += unread
         for path in paths:
             run_of_form = _found(path, partial(logs.of_forms, path.parent, [path.name], self._forms))
-            self._add(
-                run_of_form if self._forms and any(run_of_form) else _named(finds, path, self._are_over)
+            self._add_found_runs(
+                run_of_form if self._forms and any(run_of_form) else _named_runs(finds, path, self._are_over)
             )
         logs_here = frozenset(run.local for run in self.runs.values() if run.local)
         for directory, names in files:
@@ -207,7 +207,7 @@ class _Search:
         runs = (run for run in self.runs.values() if f"{run.format}:{run.part_of}" not in self.runs)
         return sorted(runs, key=lambda run: (run.path.parts, run.format))
 
-    def _add(self, scanned: _Found) -> None:
+    def _add_found_runs(self, scanned: _Found) -> None:
         runs, complaints = scanned
         self.read_issues += complaints
         for run in runs:
@@ -219,7 +219,7 @@ class _Search:
                 self.read_issues.append(ReadIssue(run.local.parent, "", problem))
 
 
-def _named(finds: Iterable[Find], path: Path, is_over: bool) -> _Found:
+def _named_runs(finds: Iterable[Find], path: Path, is_over: bool) -> _Found:
     """Return the runs in a file that a person named. If its name is no log's name, its content decides."""
     runs, complaints = _scan(finds, path.parent, [path.name])
     if runs or complaints:

@@ -74,7 +74,7 @@ class NeptuneExport(msgspec.Struct, frozen=True):
                 return nothing_new(cursor)
             if not all(map(_is_whole, contents)):
                 return PollResult({**cursor, "stamps": stamps})
-            return _read(self.path, contents, {**cursor, "stamps": stamps}, limit)
+            return _read_export(self.path, contents, {**cursor, "stamps": stamps}, limit)
         except FileNotFoundError:
             return nothing_new(cursor)
         except OSError as error:
@@ -88,7 +88,7 @@ class NeptuneExport(msgspec.Struct, frozen=True):
         return [self.path.with_name(numbers[number]) for number in sorted(numbers)]
 
 
-def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> PollResult:
+def _read_export(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: int) -> PollResult:
     """Return the batch of ``parts``, which are in memory: polars would map a file and die when it shrinks."""
     import polars as pl  # slow to import, and few runs need it
 
@@ -96,14 +96,14 @@ def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: 
         table = pl.scan_parquet(list(parts))
         if table.select(pl.len()).collect().item() > _MAX_ROWS:
             return _refused(path, cursor, f"{_MAX_ROWS:,} rows")
-        rows = _in_order(table)
-        settings = _settings(table)
+        rows = _rows_in_order(table)
+        settings = _exported_settings(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         reason = OSError(None, f"no sound export of Neptune: {type(error).__name__}")
         return unreadable(path, {**cursor, "unsound": cursor["stamps"]}, reason)
     begin: int = cursor.get("rows", 0)
     restarted: bool = cursor.get("restarted", False)
-    if begin and _fingerprint(rows.head(begin)) != cursor["read"]:
+    if begin and _steps_fingerprint(rows.head(begin)) != cursor["read"]:
         begin = 0
         restarted = True
     part = rows.slice(begin, limit)
@@ -112,11 +112,11 @@ def _read(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], limit: 
     state = {
         "stamps": cursor["stamps"],
         "rows": end,
-        "read": _fingerprint(rows.head(end)),
+        "read": _steps_fingerprint(rows.head(end)),
         "restarted": restarted and not metrics.height,
         "more": end < rows.height,
     }
-    chunks = [_chunk(path.name, metrics, restarted)] if metrics.height else []
+    chunks = [_export_chunk(path.name, metrics, restarted)] if metrics.height else []
     printed = part.filter(pl.col("attribute_type") == _TEXT).select("time", "string_value").iter_rows()
     lines = [Line(time, line) for time, text in printed for line in (text or "").splitlines() if line.strip()]
     return PollResult(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
@@ -127,7 +127,7 @@ def _refused(path: Path, cursor: Mapping[str, Any], limit: str) -> PollResult:
     return PollResult({**cursor, "refused": problem}, read_issues=[ReadIssue(path, "", problem)])
 
 
-def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
+def _rows_in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
     """Return the rows with points and printed lines, by time. A null in a metric stands for NaN."""
     import polars as pl
 
@@ -151,7 +151,7 @@ def _in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
     )
 
 
-def _settings(table: "pl.LazyFrame") -> Mapping[str, Any]:
+def _exported_settings(table: "pl.LazyFrame") -> Mapping[str, Any]:
     import polars as pl
 
     is_setting = pl.col("attribute_type").is_in(_SETTINGS)
@@ -160,7 +160,7 @@ def _settings(table: "pl.LazyFrame") -> Mapping[str, Any]:
     return flat({name: next((v for v in values if v is not None), None) for name, *values in rows})
 
 
-def _chunk(stream: str, rows: "pl.DataFrame", restarted: bool) -> Chunk:
+def _export_chunk(stream: str, rows: "pl.DataFrame", restarted: bool) -> Chunk:
     names = rows["attribute_path"].to_list()
     tags = {name: i for i, name in enumerate(dict.fromkeys(names))}
     return Chunk(
@@ -174,7 +174,7 @@ def _chunk(stream: str, rows: "pl.DataFrame", restarted: bool) -> Chunk:
     )
 
 
-def _fingerprint(rows: "pl.DataFrame") -> str:
+def _steps_fingerprint(rows: "pl.DataFrame") -> str:
     """Return a fingerprint of the steps and values, which another run would not have."""
     columns = (rows[name].to_numpy() for name in ("step", "time", "value"))
     return hashlib.blake2b(b"".join(column.tobytes() for column in columns), digest_size=8).hexdigest()

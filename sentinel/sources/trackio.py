@@ -37,7 +37,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the runs in the directory's databases."""
     for name in names:
         if name.endswith(sqlite.ENDINGS) and sqlite.is_database(path := directory / name):
-            yield from _runs(path)
+            yield from _runs_in_database(path)
 
 
 class Trackio(msgspec.Struct, frozen=True):
@@ -49,9 +49,11 @@ class Trackio(msgspec.Struct, frozen=True):
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return the points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
-        return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
+        return sqlite.poll(
+            self.path, cursor, lambda connection: self._read_database(connection, cursor, limit)
+        )
 
-    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
+    def _read_database(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
         last: list[Any] = cursor.get("last", [0])  # the newest row's id, time and step
         restarted = cursor.get("restarted", False)
 
@@ -59,8 +61,8 @@ class Trackio(msgspec.Struct, frozen=True):
             return connection.execute(_ROWS.format(key=self.key), (self.value, row))
 
         rows = rows_from(last[0])
-        if last[0] and (location := _location(rows.fetchone())) != last:
-            if not location and _location(rows_from(0).fetchone()) == cursor.get("first"):
+        if last[0] and (location := _row_location(rows.fetchone())) != last:
+            if not location and _row_location(rows_from(0).fetchone()) == cursor.get("first"):
                 return PollResult(cursor)  # an older copy, or one whose write-ahead log is not copied yet
             # another database under the same name
             cursor = {}
@@ -104,7 +106,7 @@ class Trackio(msgspec.Struct, frozen=True):
         return dict(flat((row and _object(row[0])) or {}))
 
 
-def _runs(path: Path) -> list[Run]:
+def _runs_in_database(path: Path) -> list[Run]:
     """Return the runs of a database; none if it is not trackio's or cannot be read now."""
 
     def runs(connection: sqlite3.Connection) -> list[Run]:
@@ -125,7 +127,7 @@ def _runs(path: Path) -> list[Run]:
         return []
 
 
-def _location(row: Sequence[Any] | None) -> list[Any]:
+def _row_location(row: Sequence[Any] | None) -> list[Any]:
     """Return what distinguishes a row from others; empty if there is no row."""
     return list((row or ())[:3])
 

@@ -75,7 +75,7 @@ class Walk:
             for entry in entries:
                 if entry.is_symlink():
                     if not _leads_below(entry, names_here):
-                        yield from self._follow(entry, below)
+                        yield from self._follow_link(entry, below)
                 elif entry.is_dir(follow_symlinks=False):
                     if not is_internal(entry.path):
                         below.append(entry.path)
@@ -101,7 +101,7 @@ class Walk:
                 )
         return sorted((e for e in visible if is_text(e.name)), key=lambda e: e.name)
 
-    def _follow(self, link: os.DirEntry[str], below: list[str]) -> Iterator[Files]:
+    def _follow_link(self, link: os.DirEntry[str], below: list[str]) -> Iterator[Files]:
         real = real_path(link.path)
         mode = _mode(real)
         if not is_text(real):

@@ -18,7 +18,7 @@ def share(directory: Path, group: str) -> None:
 
     Raises StateError if there is no such group, or if the user does not belong to it.
     """
-    number = _number(group)
+    number = _group_id(group)
     try:
         os.chown(directory, -1, number)
         directory.chmod(_DIRECTORY_MODE)
@@ -36,7 +36,7 @@ def share(directory: Path, group: str) -> None:
 def obstacles(directory: Path, group: str) -> Iterator[str]:
     """Yield what keeps the members of a group from reading a state that is shared with them."""
     try:
-        number = _number(group)
+        number = _group_id(group)
     except StateError as error:
         yield str(error)
         return
@@ -54,7 +54,7 @@ def obstacles(directory: Path, group: str) -> Iterator[str]:
             )
 
 
-def _number(group: str) -> int:
+def _group_id(group: str) -> int:
     try:
         return int(group) if group.isdecimal() else grp.getgrnam(group).gr_gid
     except KeyError:

@@ -136,21 +136,21 @@ def _app(metrics: Metrics, log_error: Callable[[], None]) -> _App:
         if path == "/healthz":
             problems = metrics.problems()
             status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
-            return _plain(start, status, "\n".join(problems) or "ok")
-        return _plain(start, HTTPStatus.NOT_FOUND, "ask for /metrics or /healthz")
+            return _plain_response(start, status, "\n".join(problems) or "ok")
+        return _plain_response(start, HTTPStatus.NOT_FOUND, "ask for /metrics or /healthz")
 
     def app(environ: dict[str, Any], start: _Start) -> Iterable[bytes]:
         try:
             return answer(environ, start)
         except StateError as error:
-            return _plain(start, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
+            return _plain_response(start, HTTPStatus.SERVICE_UNAVAILABLE, str(error))
         except Exception:  # noqa: BLE001  wsgiref would print each traceback
             log_error()
-            return _plain(start, HTTPStatus.INTERNAL_SERVER_ERROR, "the watch logged why")
+            return _plain_response(start, HTTPStatus.INTERNAL_SERVER_ERROR, "the watch logged why")
 
     return app
 
 
-def _plain(start: _Start, status: HTTPStatus, text: str) -> list[bytes]:
+def _plain_response(start: _Start, status: HTTPStatus, text: str) -> list[bytes]:
     start(f"{status.value} {status.phrase}", [("Content-Type", "text/plain; charset=utf-8")])
     return [f"{text}\n".encode()]

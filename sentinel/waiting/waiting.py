@@ -132,7 +132,7 @@ class Waiting:
         self._last_look = look, self._clock.monotonic()
         with Store(state_dir, read_only=True) as store:
             content = status(store, state_dir, self._clock.now(), lambda path: any_fits(self._patterns, path))
-            self.summary = _summary(content)
+            self.summary = _states_summary(content)
             return self._result(store, content, state_dir, is_due=is_due)
 
     def _result(self, store: Store, content: Status, state_dir: Path, *, is_due: bool) -> WaitResult | None:
@@ -160,10 +160,10 @@ class Waiting:
         if all_over:
             is_well = all(run.state in _WELL for run in content.runs)
             outcome = Outcome.ENDED if is_well else Outcome.INCIDENT
-            return self._end(outcome, _summary(content), content)
+            return self._end(outcome, _states_summary(content), content)
         if is_due:
             waited = duration_text(self.waited_seconds)
-            return self._end(Outcome.TIMEOUT, f"after {waited}: {_summary(content)}", content)
+            return self._end(Outcome.TIMEOUT, f"after {waited}: {_states_summary(content)}", content)
         return None
 
     def _end(
@@ -227,7 +227,7 @@ def _signature(state_dir: Path) -> object:
     return [(stat.st_mtime_ns, stat.st_size) for stat in stats]
 
 
-def _summary(content: Status) -> str:
+def _states_summary(content: Status) -> str:
     """Return in words how the runs stand: "3 runs: 2 running, 1 finished; loss/a at step 30"."""
     states: dict[str, int] = {}
     for run in content.runs:

@@ -136,16 +136,16 @@ class Backlog:
         """
         awake = self._clock.monotonic()
         lagging = self._lagging.copy()
-        lags = {run_id: watched.lag(awake) for run_id, watched in self._all().items()}
+        lags = {run_id: watched.lag(awake) for run_id, watched in self._all_watched().items()}
         notable = {run: lag for run, lag in lags.items() if run in lagging or lag > _PRESSING_SECONDS}
         return dict(sorted(notable.items(), key=lambda item: -item[1]))
 
     def excessive_lags(self) -> dict[str, float]:
         """Return those lags with which a watch is not well."""
-        runs = self._all()
+        runs = self._all_watched()
         return {run: lag for run, lag in self.lags().items() if run in runs and lag > _max_lag(runs[run])}
 
-    def _all(self) -> dict[str, WatchedRun]:
+    def _all_watched(self) -> dict[str, WatchedRun]:
         due = self._due.copy()  # at once, because another thread may ask
         return {**{run_id: watched for run_id, (_, watched) in due.items()}, **self._lagging}
 

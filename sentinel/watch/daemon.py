@@ -55,23 +55,23 @@ class Daemon:
     def read_once(self) -> None:
         """Read what is there and deliver the notifications."""
         with sole_watcher(self._state_dir):
-            damage = _run_until_damaged(self._read)
+            damage = _run_until_damaged(self._watch_runs)
             if damage is not None:
                 self._begin_anew(damage)
-                self._read()
+                self._watch_runs()
 
     def run(self, show_table: Callable[[Path, Clock], AbstractContextManager[None]]) -> None:
         """Follow runs until a signal ends that, inside ``show_table``, which shows the runs meanwhile."""
         signals = _Signals()
         with ExitStack() as stack:  # closes at the end what could be opened
-            metrics = self._serve(stack)
+            metrics = self._serve_metrics(stack)
             stack.enter_context(show_table(self._state_dir, self._clock))
             when_available(
                 lambda: stack.enter_context(sole_watcher(self._state_dir)), signals.ended, self._service
             )
             store = when_available(self._open_store, signals.ended, self._service)
             while store is not None and not signals.end:
-                damage = self._follow(store, metrics, signals)
+                damage = self._follow_runs(store, metrics, signals)
                 if damage is not None:
                     store.close()
                     self._begin_anew(damage)
@@ -84,13 +84,13 @@ class Daemon:
                 store.close()
             self._service.stopping()
 
-    def _read(self) -> None:
+    def _watch_runs(self) -> None:
         with self._open_store() as store, self._delivery() as delivery:
             self._announce(delivery)
             Watchers(self._setup.config, store, delivery, self._clock, self._service).once()
             delivery.drain(_ONCE_SECONDS)
 
-    def _serve(self, stack: ExitStack) -> Metrics:
+    def _serve_metrics(self, stack: ExitStack) -> Metrics:
         """Answer requests and send heartbeats until the stack is closed, where that is configured."""
         config = self._setup.config
         metrics = Metrics(self._state_dir, self._service.health, self._clock)
@@ -101,7 +101,7 @@ class Daemon:
             stack.enter_context(beating(config.heartbeat, metrics.problems, self._clock))
         return metrics
 
-    def _follow(self, store: Store, metrics: Metrics, signals: "_Signals") -> StateDamaged | None:
+    def _follow_runs(self, store: Store, metrics: Metrics, signals: "_Signals") -> StateDamaged | None:
         """Follow runs until a signal comes, or until the state turns out to be damaged."""
         config = self._setup.config
         with self._delivery() as delivery:

@@ -62,7 +62,7 @@ class Changes(FileSystemEventHandler):
         self._observer: BaseObserver | None = None
         fixed = (Path(real_path(fixed_part(path))) for path in self._paths)
         if not poll and all(map(sends_events, fixed)):
-            self._begin()
+            self._begin_observer()
 
     @property
     def polled(self) -> bool:
@@ -115,15 +115,15 @@ class Changes(FileSystemEventHandler):
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Record an event. watchdog calls this in its own thread."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-        self._record([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
+        self._record_paths([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
         self._new_directories |= event.is_directory
 
-    def _record(self, paths: Iterable[Path]) -> None:
+    def _record_paths(self, paths: Iterable[Path]) -> None:
         with self._condition:
             self._changed.update(paths)
             self._condition.notify_all()
 
-    def _begin(self) -> None:
+    def _begin_observer(self) -> None:
         # watchdog logs an error for a directory that it finds twice, but handles it.
         warnings.filterwarnings("ignore", "Callback with id", RuntimeWarning, "watchdog")
         try:
@@ -182,7 +182,7 @@ class Changes(FileSystemEventHandler):
         except (FileNotFoundError, NotADirectoryError):
             return
         self._new_directories = True
-        self._record([root])
+        self._record_paths([root])
 
 
 def sends_events(path: Path, text: str | None = None) -> bool:

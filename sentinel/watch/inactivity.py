@@ -82,7 +82,7 @@ class InactivityMonitor:
         over = [end.watched for end in ends]
         guard = Guard()
         if over:
-            read_runs([*over, *_beside(over, runs)])
+            read_runs([*over, *_logs_of_same_processes(over, runs)])
         for end in ends:
             guard(end.watched.run_pipeline.log.run, "the end of its process", partial(note_end, end, ends))
         due = [*over, *self._process_monitor.news(runs, awake)]
@@ -123,7 +123,7 @@ class InactivityMonitor:
                 continue
             pause = min(seconds[run.id] * _REVIEW_GROWTH, _MAX_REVIEW_PAUSE_SECONDS)
             watched.review_at = awake + pause
-            judge = partial(self._judge, watched, self._inactivity(watched, overview), awake)
+            judge = partial(self._judge_inactivity, watched, self._inactivity(watched, overview), awake)
             changes[run.id] = guard(run, "the review", judge) or ()
         return changes
 
@@ -157,7 +157,7 @@ class InactivityMonitor:
             shortages=partial(self._process_monitor.shortages, watched),
         )
 
-    def _judge(self, watched: WatchedRun, inactivity: Inactivity, awake: float) -> list[Change]:
+    def _judge_inactivity(self, watched: WatchedRun, inactivity: Inactivity, awake: float) -> list[Change]:
         log = watched.run_pipeline.log
         before = log.ending
         stalled = self._pipeline.review(watched.run_pipeline, inactivity)
@@ -259,7 +259,7 @@ def _wandb_ids(watched: WatchedRun) -> frozenset[str]:
     return wandb_ids(path) if isinstance(path, Path) else frozenset()
 
 
-def _beside(over: Sequence[WatchedRun], runs: Iterable[WatchedRun]) -> list[WatchedRun]:
+def _logs_of_same_processes(over: Sequence[WatchedRun], runs: Iterable[WatchedRun]) -> list[WatchedRun]:
     """Return the other logs of the processes that write some logs: one may say why they ended."""
     ids = {watched.run_pipeline.id for watched in over}
     writers = {name for watched in over for name in watched.run_pipeline.log.metadata.writers}
@@ -304,11 +304,11 @@ def _first_by_kind(runs: Iterable[WatchedRun]) -> Mapping[object, WatchedRun]:
     """Return the run of each kind that became inactive first."""
     first: dict[object, WatchedRun] = {}
     for watched in sorted(runs, key=lambda run: run.arrived_at):
-        first.setdefault(_kind(watched), watched)
+        first.setdefault(_kind_of_end(watched), watched)
     return first
 
 
-def _kind(watched: WatchedRun) -> object:
+def _kind_of_end(watched: WatchedRun) -> object:
     """Return what runs have in common that end alike: format, tree, first and last step."""
     log = watched.run_pipeline.log
     tree = log.run.path.parents[1:2] if isinstance(log.run.path, Path) else ()
@@ -321,7 +321,7 @@ def _earlier_end(watched: WatchedRun, first_by_kind: Mapping[object, WatchedRun]
     One that became inactive without an end marker counts, too: a person was asked about it, and two runs
     that get stuck one after the other are hardly at the same step.
     """
-    other = first_by_kind.get(_kind(watched))
+    other = first_by_kind.get(_kind_of_end(watched))
     min_seconds = max(watched.usual_pause_seconds, _SHORT_SECONDS)
     if other is None or watched.arrived_at - other.arrived_at <= min_seconds:
         return ""

@@ -69,7 +69,7 @@ class KnownLogs(msgspec.Struct, frozen=True):
 
     def relation(self, run: Run) -> tuple[Relation, str] | None:
         """Return what a new log is to a known one, and the id of that; None if it is none of them."""
-        files = _files(run.path) if isinstance(run.path, Path) and self._by_head else []
+        files = _log_files(run.path) if isinstance(run.path, Path) and self._by_head else []
         for path in files:
             for other in self._by_head.get(head_of(path), ()):
                 relation = _relation(run, path, other)
@@ -109,7 +109,7 @@ def _gone(rows: Iterable[RunRow], store: Store) -> Iterator[_KnownLog]:
                 yield _KnownLog(row.id, path, row.format, metadata, marks_in(content.get("cursor", {})))
 
 
-def _files(path: Path) -> list[Path]:
+def _log_files(path: Path) -> list[Path]:
     with suppress(OSError):
         files = (each for each in path.iterdir() if is_file(each)) if is_directory(path) else iter([path])
         return [*islice(files, _MAX_FILES)]

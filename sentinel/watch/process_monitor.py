@@ -100,7 +100,7 @@ class ProcessMonitor:
                 continue
             if writer.write_rate is not None and writer.write_rate_at != watched.arrived_at:
                 writer.write_rate_at = watched.arrived_at
-                self._follow(writer, writer.write_rate.refresh())
+                self._follow_writer(writer, writer.write_rate.refresh())
             # a log that was not searched for yet can be found among the young processes
             is_new = writer.pause_seconds == FIRST_PAUSE_SECONDS
             may_search = awake >= writer.search_at and (is_new or awake >= self._ask_all_at)
@@ -126,7 +126,7 @@ class ProcessMonitor:
                 how = culprit.exit
                 words = culprit.words
             writer.forget()
-            ending = _ending(how, words)
+            ending = _process_ending(how, words)
             output_end = printed_end(writer.output, Host()) if how.status else None
             if output_end is not None:
                 output, last = output_end
@@ -215,20 +215,20 @@ class ProcessMonitor:
         if not isinstance(log.run.path, Path):
             return Writer()
         is_recent = self._host is not None and awake - self._host_at <= _SCAN_VALID_SECONDS
-        host = self._host if self._host is not None and is_recent else self._scan(awake)
+        host = self._host if self._host is not None and is_recent else self._scan_processes(awake)
         description = describe_writer(log.run.path, host)
         probable = writer.write_rate.probable() if writer.write_rate and not description.text else None
         return describe(probable) if probable else description
 
     def _search(self, due: Iterable[tuple[Path, WriterProcess]], awake: float) -> None:
         """Search for the processes of some runs among all, or while that costs too much, among young ones."""
-        host = self._scan(awake)
+        host = self._scan_processes(awake)
         cpu_before = self._clock.cpu_seconds()
         asks_all = awake >= self._ask_all_at
         for path, writer in due:
             match = (host.writer(path) or find_named_process(path)) if asks_all else host.young.writer(path)
             if isinstance(match, LogWriter) and match.process.name not in SHELLS:
-                self._follow(writer, match)
+                self._follow_writer(writer, match)
             elif writer.write_rate is None or writer.write_rate.over:
                 writer.write_rate = WriteRate(path, host if asks_all else host.young)
             if asks_all:
@@ -239,7 +239,7 @@ class ProcessMonitor:
         else:
             self._scan_at = max(self._scan_at, self._rest_until(cpu_before, awake))
 
-    def _scan(self, awake: float) -> Host:
+    def _scan_processes(self, awake: float) -> Host:
         """List all processes of this machine, without asking what they have open."""
         cpu_before = self._clock.cpu_seconds()
         self._host = Host()
@@ -257,7 +257,9 @@ class ProcessMonitor:
         if not due or (awake < self._scan_at and awake > self._host_at):
             return
         cpu_before = self._clock.cpu_seconds()
-        host = self._host if self._host is not None and self._host_at == awake else self._scan(awake)
+        host = (
+            self._host if self._host is not None and self._host_at == awake else self._scan_processes(awake)
+        )
         handles = self._handle_count()
         self._roster = Roster(host.processes, self._roster)
         for writer in due:
@@ -275,7 +277,7 @@ class ProcessMonitor:
     def _handle_count(self) -> int:
         return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._writers.values())
 
-    def _follow(self, writer: WriterProcess, match: LogWriter | None) -> None:
+    def _follow_writer(self, writer: WriterProcess, match: LogWriter | None) -> None:
         """Keep a handle of the process that writes a log."""
         if match is None or self._handle_count() >= _MAX_HANDLES:
             return
@@ -287,7 +289,7 @@ class ProcessMonitor:
             writer.handle = handle
             writer.write_rate = None
             writer.output = output_files(match.process)
-            writer.names = _names(match.process)
+            writer.names = _process_names(match.process)
             writer.working_directory = str(directory(match.process.pid) or "")
             self._set_alarm([handle.descriptor])
 
@@ -297,7 +299,7 @@ class ProcessMonitor:
                 self._alarm.set(descriptor)
 
 
-def _names(target: Process) -> Sequence[str]:
+def _process_names(target: Process) -> Sequence[str]:
     """Return what identifies a process on this machine and, for a rank, the one that launched all ranks."""
     launcher = process(target.parent) if rank_keys(target.pid).keys() & _RANK_NUMBERS else None
     both = (target, launcher if launcher is not None and launcher.name not in SHELLS else None)
@@ -332,7 +334,7 @@ def _path_to_search(watched: WatchedRun) -> Path | None:
     return log.run.path if isinstance(log.run.path, Path) and not is_over else None
 
 
-def _ending(how: Exit, words: str) -> Ending | None:
+def _process_ending(how: Exit, words: str) -> Ending | None:
     if how.signal is not None:
         outside = how.signal in ENDS_FROM_OUTSIDE
         return Ending(EndKind.PREEMPTED if outside else EndKind.CRASHED, words, exited=True)

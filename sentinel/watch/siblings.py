@@ -47,14 +47,14 @@ class SiblingWatch:
         changes: dict[str, Sequence[Change]] = {}
         for watched, means in comparable if self._healthy else ():
             if not watched.past:
-                judge = partial(self._judge, watched, means)
+                judge = partial(self._judge_beside_siblings, watched, means)
                 new = guard(watched.run_pipeline.log.run, "siblings", judge)
                 changes[watched.run_pipeline.id] = new or ()
         for watched, _ in comparable:
-            guard(watched.run_pipeline.log.run, "siblings", partial(self._note, watched))
+            guard(watched.run_pipeline.log.run, "siblings", partial(self._note_sibling, watched))
         return changes
 
-    def _note(self, watched: WatchedRun) -> None:
+    def _note_sibling(self, watched: WatchedRun) -> None:
         """Note whether a run is a sibling for others, if that may have changed."""
         points = watched.run_pipeline.log.metadata.points if _is_over(watched) else None
         if watched.sibling_at == points:
@@ -81,9 +81,9 @@ class SiblingWatch:
             for one in incidents
         )
 
-    def _judge(self, watched: WatchedRun, means: Means) -> Sequence[Change]:
+    def _judge_beside_siblings(self, watched: WatchedRun, means: Means) -> Sequence[Change]:
         run_pipeline = watched.run_pipeline
-        progress = _progress(watched)
+        progress = _progress_of_plan(watched)
         candidates = [one for one in self._healthy.get(_settings_of(watched), {}).values() if _is_over(one)]
         if watched.judged_at == progress or len(candidates) < MIN_SIBLINGS:
             return ()
@@ -122,7 +122,7 @@ def _settings_of(watched: WatchedRun) -> Settings:
     return watched.settings[1]
 
 
-def _progress(watched: WatchedRun) -> int:
+def _progress_of_plan(watched: WatchedRun) -> int:
     """Return how far a run is in points of its plan; without a plan, on a logarithmic scale of its steps."""
     log = watched.run_pipeline.log
     step = log.metadata.last_step or 0

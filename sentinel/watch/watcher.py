@@ -93,7 +93,7 @@ class Watcher:
 
     def once(self, stop: threading.Event) -> None:
         """Read everything that is there and commit it."""
-        self._scan(None, stop, math.inf)
+        self._scan_runs(None, stop, math.inf)
         self._commit_all()
 
     def run(self, stop: threading.Event) -> None:
@@ -139,7 +139,7 @@ class Watcher:
         """
         started_at = self._clock.monotonic()
         try:
-            self._scan(changed, stop, started_at + READING_SECONDS)
+            self._scan_runs(changed, stop, started_at + READING_SECONDS)
         except StateUnavailable as error:
             if self._reports.unrecordable is None:
                 _log.error("reading stops until the state can be recorded: %s", error)
@@ -155,7 +155,7 @@ class Watcher:
         self._reports.alive()
         self._delivery.wake()
 
-    def _scan(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
+    def _scan_runs(self, changed: Collection[Path] | None, stop: threading.Event, until: float) -> None:
         """Read, judge and record, ``until`` about this time awake."""
         self._store.check_place()
         if self._unrecorded is not None:
@@ -172,7 +172,7 @@ class Watcher:
         for group in self._backlog.turns(new, until):
             if stop.is_set():
                 break
-            self._read(group)
+            self._read_runs(group)
             self._note_progress()
         self._swept_at = awake if sweeps else self._swept_at
         self._review()
@@ -192,11 +192,11 @@ class Watcher:
         self._reports.warn_of(discovered.read_issues)
         self._reports.note_unread(discovered.unread)
         runs = shard_of(discovered.runs, self._config.shard, self._config.paths)
-        added = self._add([run for run in runs if run.id not in self._runs], started_at)
+        added = self._watch_new_runs([run for run in runs if run.id not in self._runs], started_at)
         self._discovery_schedule.note_search(started_at)
         return added
 
-    def _add(self, runs: Sequence[Run], now: float) -> list[WatchedRun]:
+    def _watch_new_runs(self, runs: Sequence[Run], now: float) -> list[WatchedRun]:
         """Watch some runs, those that the store knows first, because others may be copies of them."""
         stored = {row.id: row for row in self._store.runs()} if runs else {}
         stopped = self._store.stops.all() if runs else {}
@@ -235,7 +235,7 @@ class Watcher:
     def _restore(self, run: Run) -> RunPipeline:
         return restore_run(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
-    def _read(self, group: Sequence[WatchedRun]) -> None:
+    def _read_runs(self, group: Sequence[WatchedRun]) -> None:
         awake = self._clock.monotonic()
         self._backlog.drop(watched.run_pipeline.id for watched in group if watched.rests_until > awake)
         group = [watched for watched in group if watched.rests_until <= awake]
@@ -274,7 +274,7 @@ class Watcher:
             self._end_initial_scan(scanned, now)
         if not self._new:
             self._deferral.end_first_look(self._policies, now)
-        if ended := self._inactivity.ended([*self._runs], awake, self._read):
+        if ended := self._inactivity.ended([*self._runs], awake, self._read_runs):
             self._review_runs(ended)
         if awake - self._reviewed_at >= _REVIEW_SECONDS:
             self._store.prune(now)

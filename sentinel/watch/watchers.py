@@ -47,7 +47,7 @@ class Watchers:
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
         load()  # which takes a moment that the first finding should not wait for
-        when_available(self._begin, self._stop, self._service, self._delivery.announce)
+        when_available(self._begin_delivery, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
         service = self._service.without_systemd()  # a slow server must not starve the watchdog
         threads = [threading.Thread(target=self._watch, args=(part, service), daemon=True) for part in others]
@@ -60,7 +60,7 @@ class Watchers:
         if self._failures:
             raise self._failures[0]
 
-    def _begin(self) -> None:
+    def _begin_delivery(self) -> None:
         self._service.health.begin()
         self._store.set_health(dict.fromkeys(self._store.health()))  # an earlier process's
         self._settle_outbox()

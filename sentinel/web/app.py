@@ -142,7 +142,7 @@ class LivePage:
         try:
             page = await asyncio.get_running_loop().run_in_executor(self._worker, draw)
         except ValueError as error:
-            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+            return _plain_response(HTTPStatus.BAD_REQUEST, str(error))
         return _sent(page, request)
 
     async def _compare(self, request: Request) -> Response:
@@ -216,7 +216,7 @@ class LivePage:
         now = self._clock.now()
         verdict = next((opinion for opinion in get_args(Opinion) if opinion == fields.get("verdict")), None)
         if verdict is None:
-            return _plain(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
+            return _plain_response(HTTPStatus.BAD_REQUEST, f"verdict: one of {', '.join(get_args(Opinion))}")
 
         def answer(store: Store) -> None:
             incident = store.incident(request.path_params["id"])
@@ -230,11 +230,11 @@ class LivePage:
         now = self._clock.now()
         run = self._views.fleet.runs.get(request.path_params["key"])
         if run is None:
-            return _plain(HTTPStatus.NOT_FOUND, "no such run")
+            return _plain_response(HTTPStatus.NOT_FOUND, "no such run")
         try:
             until = now + seconds_in(fields.get("for", ""))
         except ValueError as error:
-            return _plain(HTTPStatus.BAD_REQUEST, str(error))
+            return _plain_response(HTTPStatus.BAD_REQUEST, str(error))
         reason = fields.get("reason", "")[:_MAX_REASON_CHARACTERS] or "silenced on the live page"
         new_silence = silence(escape(run.row.path), "*", until, reason, now)
 
@@ -275,7 +275,7 @@ class LivePage:
     async def _asset(self, request: Request) -> Response:
         name = request.path_params["name"]
         if name not in self._assets:
-            return _plain(HTTPStatus.NOT_FOUND, "no such file")
+            return _plain_response(HTTPStatus.NOT_FOUND, "no such file")
         return Response(self._assets[name], media_type=_MEDIA_TYPES[name.rpartition(".")[2]])
 
 
@@ -294,8 +294,8 @@ def _back(fields: dict[str, str]) -> Response:
 
 async def _error_response(_: Request, error: Exception) -> Response:
     status = HTTPStatus.SERVICE_UNAVAILABLE if isinstance(error, StateError) else HTTPStatus.NOT_FOUND
-    return _plain(status, str(error))
+    return _plain_response(status, str(error))
 
 
-def _plain(status: HTTPStatus, error_text: str) -> Response:
+def _plain_response(status: HTTPStatus, error_text: str) -> Response:
     return PlainTextResponse(f"{error_text}\n", status)

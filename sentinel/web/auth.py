@@ -70,11 +70,13 @@ class Access(msgspec.Struct, frozen=True):
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not _is_ours(host):
-            return _plain(HTTPStatus.BAD_REQUEST, "this machine has no such name; ask for its address")
+            return _plain_response(
+                HTTPStatus.BAD_REQUEST, "this machine has no such name; ask for its address"
+            )
         if scope["method"] not in ("GET", "HEAD", "POST"):
-            return _plain(HTTPStatus.METHOD_NOT_ALLOWED, "ask with GET or POST")
+            return _plain_response(HTTPStatus.METHOD_NOT_ALLOWED, "ask with GET or POST")
         if scope["method"] == "POST" and not _is_from_us(headers, host):
-            return _plain(HTTPStatus.FORBIDDEN, "the form stands on a page of another origin")
+            return _plain_response(HTTPStatus.FORBIDDEN, "the form stands on a page of another origin")
         return None
 
     async def _entrance(self, scope: Scope, receive: Receive) -> Response | None:
@@ -159,5 +161,5 @@ def _is_from_us(headers: Mapping[str, str], host: str) -> bool:
     return urlsplit(headers.get("origin", "")).netloc == host
 
 
-def _plain(status: HTTPStatus, error_text: str) -> Response:
+def _plain_response(status: HTTPStatus, error_text: str) -> Response:
     return PlainTextResponse(f"{error_text}\n", status)

@@ -110,9 +110,9 @@ class Fleet:
         for incident in status.incidents:
             if incident.inhibited_by is None:
                 incidents.setdefault(incident.run, []).append(incident)
-        return [self._row(run, incidents.get(run.row.id, ())) for run in status.runs]
+        return [self._fleet_row(run, incidents.get(run.row.id, ())) for run in status.runs]
 
-    def _row(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
+    def _fleet_row(self, run: KnownRun, incidents: Sequence[Incident]) -> FleetRow:
         run_state = f"{run.state}, not judged" if run.not_judged else str(run.state)
         return FleetRow(
             **asdict(replace(run, state=run_state)),

@@ -59,7 +59,7 @@ class RunPool:
         for _ in range(2):  # what was under way may have begun before the state changed
             if key in self._pages and self._page_keys[key] == self._views.page_key(key, self._clock.now()):
                 break
-            await asyncio.shield(self._read(key))
+            await asyncio.shield(self._read_run(key))
         return self._pages.get(key)
 
     def version(self, key: str) -> int | None:
@@ -77,7 +77,7 @@ class RunPool:
             if awake - requested_at > _MAX_IDLE_SECONDS and key not in self._reading:
                 self._close(key)
             else:
-                self._read(key)
+                self._read_run(key)
 
     def close(self) -> None:
         """Stop reading."""
@@ -85,7 +85,7 @@ class RunPool:
             task.cancel()
         self._pool.shutdown(cancel_futures=True)
 
-    def _read(self, key: str) -> "asyncio.Task[None]":
+    def _read_run(self, key: str) -> "asyncio.Task[None]":
         """Start to read and draw the next slice of a run, unless that is under way. Return the task."""
         task = self._reading.get(key)
         if task is None or task.done():  # a task stays here for a moment after its end
@@ -99,7 +99,7 @@ class RunPool:
         if task.cancelled() or task.exception():
             return  # who waits for the page gets the error; otherwise the next refresh tries again
         if key in self._open and self._open[key].reads_more:
-            self._read(key)
+            self._read_run(key)
 
     async def _advance(self, key: str) -> None:
         """Read the next slice of a run, and draw its page if anything changed. Raises StateError."""

@@ -97,7 +97,7 @@ def fleet_time(
         gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
         ill=len(hours),
         telling=len(gpus),
-        timeless=sum(first is None or last is None for first, last in _times(by_id.values())),
+        timeless=sum(first is None or last is None for first, last in _training_times(by_id.values())),
     )
 
 
@@ -105,7 +105,7 @@ def fitting_period(runs: Iterable[KnownRun], now: float) -> str:
     """Return the shortest of the usual periods in which all runs lie. Where none is long enough it is the
     longest, unless the newest run is older than that: then all of the time since the first one.
     """
-    times = [(first, last) for first, last in _times(runs) if first is not None and last is not None]
+    times = [(first, last) for first, last in _training_times(runs) if first is not None and last is not None]
     periods = {period: seconds_in(period) for period in PERIODS}
     longest = max(periods, key=lambda period: periods[period])
     if not times:
@@ -145,7 +145,7 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
-    times = [*_times(runs)]
+    times = [*_training_times(runs)]
     column_seconds = (period.end - period.begin) / _COLUMNS
     for column in range(_COLUMNS):
         begin = period.begin + column * column_seconds
@@ -156,7 +156,7 @@ def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
         )
 
 
-def _times(runs: Iterable[KnownRun]) -> Iterator[tuple[float | None, float | None]]:
+def _training_times(runs: Iterable[KnownRun]) -> Iterator[tuple[float | None, float | None]]:
     """Yield the times of the first and the last point of each training that was read."""
     for run in runs:
         if run.stands_for_its_training and run.stored:

@@ -45,10 +45,10 @@ def test_names_are_cleaned_and_no_value_is_read():
 
 @pytest.mark.long
 def test_a_process_of_endless_depth_costs_its_limits(monkeypatch):
-    run = stacks._run
+    run = stacks._program_output
     limits = []
     monkeypatch.setattr(
-        stacks, "_run", lambda command, seconds: limits.append(seconds) or run(command, seconds)
+        stacks, "_program_output", lambda command, seconds: limits.append(seconds) or run(command, seconds)
     )
     with running(DEEP) as one:
         stack = stack_of(one.pid)

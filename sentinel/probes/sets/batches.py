@@ -59,7 +59,7 @@ class Batches(
         """Compare with what came before."""
         drawn = fingerprint(moment.augmentation)
         if drawn is not None:
-            self._note("data/augmentations_again", drawn in self._augmentations)
+            self._note_repeat("data/augmentations_again", drawn in self._augmentations)
             if len(self._augmentations) < _MAX_BATCHES:
                 self._augmentations.add(drawn)
         batch = fingerprint(moment.batch)
@@ -68,8 +68,10 @@ class Batches(
         self._count += 1
         if len(self._last_by_hash) >= _MIN_BATCHES:
             is_repeat = self._count - self._last_by_hash.get(batch, -_MAX_BATCHES) <= _MAX_NEAR_BATCHES
-            self._note("data/batches_again", is_repeat)
-            self._note("data/batches_in_old_order", not is_repeat and (self._last, batch) in self._pairs)
+            self._note_repeat("data/batches_again", is_repeat)
+            self._note_repeat(
+                "data/batches_in_old_order", not is_repeat and (self._last, batch) in self._pairs
+            )
         if len(self._last_by_hash) < _MAX_BATCHES:
             self._last_by_hash[batch] = self._count
             if self._last is not None and self._last != batch:
@@ -82,7 +84,7 @@ class Batches(
         self._again = {}
         return shares if self._last is None else {**shares, "data/batch_hash": self._last & _HASH_BITS}
 
-    def _note(self, name: str, again: bool) -> None:
+    def _note_repeat(self, name: str, again: bool) -> None:
         self._again.setdefault(name, []).append(again)
 
 
@@ -91,7 +93,7 @@ def fingerprint(batch: Any) -> int | None:
     for tensor in tensors(batch):
         if not is_on_host(tensor):
             return None
-        array = _array(tensor)
+        array = _host_array(tensor)
         apart = max(1, array.size // _SAMPLED_VALUES)
         values = array.flat[
             : _SAMPLED_VALUES * apart : apart
@@ -103,7 +105,7 @@ def fingerprint(batch: Any) -> int | None:
     return None
 
 
-def _array(tensor: Any) -> "np.ndarray[Any, Any]":
+def _host_array(tensor: Any) -> "np.ndarray[Any, Any]":
     """Return the numbers of a tensor or an array on the host, where they lie."""
     if not hasattr(tensor, "detach"):
         return np.asarray(tensor)

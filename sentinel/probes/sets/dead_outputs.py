@@ -51,7 +51,7 @@ class DeadOutputs(
     def arm(self) -> None:
         """Look at the outputs of the next forward pass."""
         for name, layer in self._layers:
-            self._hooks.add(layer.register_forward_hook, partial(self._look, name or "model"))
+            self._hooks.add(layer.register_forward_hook, partial(self._measure_output, name or "model"))
 
     def measure(self, moment: Moment) -> Numbers:
         """Return one number a layer."""
@@ -63,7 +63,7 @@ class DeadOutputs(
         self._hooks.remove()
         self._shares = {}
 
-    def _look(self, name: str, layer: "torch.nn.Module", _: Any, output: Any) -> None:
+    def _measure_output(self, name: str, layer: "torch.nn.Module", _: Any, output: Any) -> None:
         import torch
 
         if not isinstance(output, torch.Tensor) or not layer.training or output.ndim < 2:

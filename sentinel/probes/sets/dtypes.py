@@ -43,7 +43,7 @@ class Dtypes(
         half = [weights for weights in trained if weights.element_size() <= _BYTES_OF_HALF]
         pairs = [(weights, weights.grad) for weights in trained]
         return {
-            "params/half_share": _count(half) / max(_count(trained), 1),
+            "params/half_share": _weight_count(half) / max(_weight_count(trained), 1),
             "grad/fewer_bits": sum(
                 state is not None and state.element_size() < weights.element_size()
                 for weights, state in pairs
@@ -51,5 +51,5 @@ class Dtypes(
         }
 
 
-def _count(tensors: "Sequence[torch.Tensor]") -> int:
+def _weight_count(tensors: "Sequence[torch.Tensor]") -> int:
     return sum(tensor.numel() for tensor in tensors)

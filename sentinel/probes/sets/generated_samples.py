@@ -43,7 +43,7 @@ class GeneratedSamples(
             return {}
         (real, generated) = self._features
         self._features = None
-        return {"fid": frechet_distance(_array(real), _array(generated))}
+        return {"fid": frechet_distance(_feature_array(real), _feature_array(generated))}
 
 
 def frechet_distance(real: Any, generated: Any) -> float:
@@ -54,6 +54,6 @@ def frechet_distance(real: Any, generated: Any) -> float:
     return float(means @ means + np.trace(first) + np.trace(second) - 2 * roots.sum())
 
 
-def _array(features: Any) -> Any:
+def _feature_array(features: Any) -> Any:
     on_host = features.detach().cpu() if hasattr(features, "detach") else features
     return np.asarray(on_host, dtype=np.float64)

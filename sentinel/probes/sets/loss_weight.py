@@ -44,7 +44,7 @@ class LossWeight(
 
     def arm(self) -> None:
         """Look at the outputs of the next forward passes."""
-        self._hooks.add(self.subject.model.register_forward_hook, self._look)
+        self._hooks.add(self.subject.model.register_forward_hook, self._measure_logits)
 
     def measure(self, moment: Moment) -> Numbers:
         """Return the weights of all micro-batches together; nothing if the loss is no cross-entropy."""
@@ -63,7 +63,7 @@ class LossWeight(
         self._hooks.remove()
         self._weights = []
 
-    def _look(self, model: Any, _: Any, outputs: Any) -> None:
+    def _measure_logits(self, model: Any, _: Any, outputs: Any) -> None:
         logits = Moment(outputs=outputs).logits()
         if model.training and logits is not None and logits.requires_grad:
             detached = logits.detach()

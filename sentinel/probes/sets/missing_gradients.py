@@ -40,7 +40,7 @@ class MissingGradients(
         """Let the optimizers say when they step."""
         self._stepped = False
         for optimizer in self.subject.optimizers:
-            self._hooks.add(optimizer.register_step_pre_hook, self._look)
+            self._hooks.add(optimizer.register_step_pre_hook, self._note_reached)
 
     def measure(self, moment: Moment) -> Numbers:
         """Return how many tensors were never reached; nothing if no optimizer stepped."""
@@ -54,7 +54,7 @@ class MissingGradients(
         """Remove the hooks."""
         self._hooks.remove()
 
-    def _look(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
+    def _note_reached(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         self._stepped = True
         parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
         self._reached |= {id(parameter) for parameter in parameters if parameter.grad is not None}

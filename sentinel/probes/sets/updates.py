@@ -51,7 +51,7 @@ class Updates(
         """Let the optimizers say when they step."""
         self._numbers = {}
         for optimizer in self.subject.optimizers:
-            self._hooks.add(optimizer.register_step_pre_hook, self._keep)
+            self._hooks.add(optimizer.register_step_pre_hook, self._keep_weights)
             self._hooks.add(optimizer.register_step_post_hook, self._compare)
 
     def measure(self, moment: Moment) -> Numbers:
@@ -65,7 +65,7 @@ class Updates(
         self._before = {}
         self._numbers = {}
 
-    def _keep(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
+    def _keep_weights(self, optimizer: "torch.optim.Optimizer", *_: Any) -> None:
         for group in optimizer.param_groups:
             self._before |= {id(parameter): _sample(parameter).clone() for parameter in group["params"]}
 

@@ -56,7 +56,7 @@ def render(story: ReplayReport) -> str:
             spark=spark(story.runs[logs[0]].lead, scales) if logs[0] < _MAX_SPARKS else None,
             id=f"row-{logs[0]}",
         )
-        for logs in _trainings(story.runs)
+        for logs in _logs_of_trainings(story.runs)
     ]
     return (
         environment()
@@ -78,7 +78,7 @@ def render(story: ReplayReport) -> str:
     )
 
 
-def _trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
+def _logs_of_trainings(runs: Sequence[RunReport]) -> Iterable[Sequence[int]]:
     """Return the places of the logs of each training, in the order of the runs."""
     members: dict[str, list[int]] = {}
     for run_index, run in enumerate(runs):

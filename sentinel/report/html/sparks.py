@@ -78,7 +78,7 @@ def scales_of(leads: Iterable[Lead]) -> Scales:
     curves_by_kind: dict[Hashable, list[Sequence[float]]] = {}
     for lead in leads:
         if lead.values:
-            curves_by_kind.setdefault(_kind(lead), []).append(lead.values)
+            curves_by_kind.setdefault(_curve_kind(lead), []).append(lead.values)
     return {
         kind: _scale(np.concatenate([np.asarray(curve) for curve in curves]))
         for kind, curves in curves_by_kind.items()
@@ -89,7 +89,7 @@ def spark(lead: Lead, scales: Scales) -> Spark | None:
     """Return the small curve of a run; None if it has too few values."""
     if len(lead.values) < 2:
         return None
-    scale = scales[_kind(lead)]
+    scale = scales[_curve_kind(lead)]
     across_points = [_across(lead, index) for index in range(len(lead.values))]
     heights = [_down(scale.up(value)) for value in lead.values]
     points = (f"{across:.3g},{down:.3g}" for across, down in zip(across_points, heights, strict=True))
@@ -113,7 +113,7 @@ def _down(up: float) -> float:
     return _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * up
 
 
-def _kind(lead: Lead) -> Hashable:
+def _curve_kind(lead: Lead) -> Hashable:
     return lead.program, lead.tag.rpartition("/")[2].casefold()
 
 

@@ -149,7 +149,7 @@ def _results_of_runs(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[K
             yield from ((series.key, None) for series in rows)
 
 
-def _members(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+def _numbered_members(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield names that differ only in their first groups: one outcome of several agents or data sets."""
     endings: dict[str, list[Series]] = {}
     for series in all_series:
@@ -187,13 +187,13 @@ def _splits_by_twins(all_series: Sequence[Series], roles: Roles) -> Iterator[tup
         ):
             continue
         twins = by_words.get(series.reading.words, set())
-        if twins == {Split.TRAIN} and _beside(series, all_series, Split.TRAIN):
+        if twins == {Split.TRAIN} and _has_twin(series, all_series, Split.TRAIN):
             yield series.key, _moved(role, Split.HELD_OUT, "the same of training stands beside it")
         elif Split.HELD_OUT in twins:
             yield series.key, _moved(role, Split.TRAIN, "the same of held-out data stands beside it")
 
 
-def _beside(series: Series, all_series: Sequence[Series], split: Split) -> bool:
+def _has_twin(series: Series, all_series: Sequence[Series], split: Split) -> bool:
     """Return whether a twin of the other split is logged as often."""
     return any(
         other.reading.words == series.reading.words
@@ -418,7 +418,7 @@ def _never_measured_twice(all_series: Sequence[Series], roles: Roles) -> Iterato
 _RULES: Sequence[Rule] = (
     _parts_of_a_reward,
     _returns_of_a_monitor,
-    _members,
+    _numbered_members,
     _sole_rewards,
     _splits_by_twins,
     _objectness,

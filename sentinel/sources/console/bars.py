@@ -80,8 +80,10 @@ class Bars:
 
     def __init__(self, memory: Mapping[str, Any]) -> None:
         self._epoch: float | None = memory.get("epoch")
-        self._shown = {title: restored(record) for title, record in memory.get("shown", {}).items()}
-        self._told: list[str] = list(memory.get("told", []))  # names that are points of this epoch already
+        self._bar_metrics = {title: restored(record) for title, record in memory.get("shown", {}).items()}
+        self._reported: list[str] = list(
+            memory.get("told", [])
+        )  # names that are points of this epoch already
         self._reached: dict[str, int] = dict(memory.get("reached", {}))  # count of each bar of this epoch
         self._late: list[str] = list(memory.get("late", []))  # names that are new only after the bar is full
         self._last: Record = restored(memory.get("last", {}))  # values of the late names in points
@@ -93,8 +95,8 @@ class Bars:
         """Return what the next states need to know of these; JSON-able."""
         return {
             "epoch": self._epoch,
-            "shown": {title: kept(record) for title, record in self._shown.items()},
-            "told": self._told,
+            "shown": {title: kept(record) for title, record in self._bar_metrics.items()},
+            "told": self._reported,
             "reached": self._reached,
             "late": self._late,
             "last": kept(self._last),
@@ -117,8 +119,8 @@ class Bars:
         if epoch != self._epoch:
             due.append(self._rest())
             self._epoch = epoch
-            self._shown = {}
-            self._told = []
+            self._bar_metrics = {}
+            self._reported = []
             self._reached = {}
         title = bar["title"].strip()
         count = int(bar["count"])
@@ -135,11 +137,11 @@ class Bars:
                 metrics = {f"{part}/{name}": value for name, value in metrics.items()}
             self._counts_batches |= ended and count < total
             batch = {"iter": f"{count}/{total}"} if self._counts_batches else {}
-            self._shown[title] = {**metrics, "epoch": epoch, **batch}
+            self._bar_metrics[title] = {**metrics, "epoch": epoch, **batch}
             if ended and count < total:
-                due.append({n: value for n, value in self._all.items() if not self._is_old(n, value)})
+                due.append({n: value for n, value in self._all_metrics.items() if not self._is_old(n, value)})
             elif ended:
-                due.append(self._rest(without_late=not self._told))
+                due.append(self._rest(without_late=not self._reported))
         return [record for record in due if record]
 
     def full(self) -> Record:
@@ -147,23 +149,23 @@ class Bars:
         return self._rest() if self._is_full else {}
 
     @property
-    def _all(self) -> Record:
+    def _all_metrics(self) -> Record:
         """What the bars of this epoch show."""
-        return {name: value for record in self._shown.values() for name, value in record.items()}
+        return {name: value for record in self._bar_metrics.values() for name, value in record.items()}
 
     def _rest(self, without_late: bool = False) -> Record:
         """Return what the bars of this epoch show and is no point yet."""
-        metrics = self._all
+        metrics = self._all_metrics
         axis = {name: metrics.pop(name) for name in ("epoch", "iter") if name in metrics}
         rest = {
             name: value
             for name, value in metrics.items()
-            if name not in self._told and not (without_late and self._is_old(name, value))
+            if name not in self._reported and not (without_late and self._is_old(name, value))
         }
-        if self._told:
+        if self._reported:
             self._late += [name for name in rest if name not in self._late]
         self._last |= {name: value for name, value in rest.items() if name in self._late}
-        self._told += rest
+        self._reported += rest
         return rest | axis if rest else {}
 
     def _is_old(self, name: str, value: float | str) -> bool:
@@ -179,13 +181,13 @@ class StepBar:
         self._count: int = memory.get("count", 0)  # in the bar
         self._before: int = memory.get("before", 0)  # steps of bars that were full, or left
         self._longest: int = memory.get("longest", 0)  # total of the bars without a title
-        self._shown: Record = restored(memory.get("shown", {}))  # at this count
-        self._told: Record = restored(memory.get("told", {}))  # before
+        self._bar_metrics: Record = restored(memory.get("shown", {}))  # at this count
+        self._reported: Record = restored(memory.get("told", {}))  # before
 
     def memory(self) -> dict[str, Any]:
         """Return what the next states need to know of these; JSON-able."""
-        shown_text = kept(self._shown)
-        told_text = kept(self._told)
+        shown_text = kept(self._bar_metrics)
+        told_text = kept(self._reported)
         bar = {"title": self._title, "count": self._count, "before": self._before}
         return {**bar, "longest": self._longest, "shown": shown_text, "told": told_text}
 
@@ -197,8 +199,8 @@ class StepBar:
             if int(bar["total"]) < self._longest:  # of an evaluation, which has fewer batches
                 return []
             self._longest = int(bar["total"])
-        was_told = all(repr(self._told.get(name)) == repr(value) for name, value in metrics.items())
-        is_next = count == self._count == int(bar["total"]) and not self._shown and not was_told
+        was_told = all(repr(self._reported.get(name)) == repr(value) for name, value in metrics.items())
+        is_next = count == self._count == int(bar["total"]) and not self._bar_metrics and not was_told
         goes_on = bar["title"] == self._title and count > self._count and not is_kept(bar)
         if count != self._count or is_next:
             due += [] if goes_on else [self.due()]
@@ -206,7 +208,7 @@ class StepBar:
             self._title = bar["title"]
             self._count = count
         if count:
-            self._shown = {**metrics, "step": float(self._before + count)}
+            self._bar_metrics = {**metrics, "step": float(self._before + count)}
         if ended:
             due.append(self.due())
         return [record for record in due if record]
@@ -222,11 +224,11 @@ class StepBar:
         """Return what a bar shows and no point has yet. Results of an evaluation count once."""
         due = {
             name: value
-            for name, value in self._shown.items()
-            if not (_HELD_OUT.search(name) and repr(self._told.get(name)) == repr(value))
+            for name, value in self._bar_metrics.items()
+            if not (_HELD_OUT.search(name) and repr(self._reported.get(name)) == repr(value))
         }
-        self._told = self._told | due
-        self._shown = {}
+        self._reported = self._reported | due
+        self._bar_metrics = {}
         return due if due.keys() != {"step"} else {}
 
 

@@ -107,7 +107,7 @@ def begun_block(line: str) -> Record | None:
     if not line.endswith(("]", "]:")) and not line.startswith(_BEGINS_BLOCK):
         return None
     heading = next(filter(None, (pattern.fullmatch(line) for pattern in _BEGUN_BLOCK)), None)
-    return _count(heading) if heading else None
+    return _printed_count(heading) if heading else None
 
 
 def in_block(line: str) -> dict[str, float]:
@@ -183,7 +183,7 @@ def _count_before(text: str) -> Record:
     ends = (
         count for _, count in _counts(text, text.lower()) if not any(map(str.isalpha, text[count.end() :]))
     )
-    return next(map(_count, ends), {})
+    return next(map(_printed_count, ends), {})
 
 
 def with_step(record: Record) -> Record:
@@ -203,10 +203,10 @@ def _counted(shape: Shape, count: re.Match[str]) -> Record:
         return {}
     if part := _EVALUATES.search(count[0]):
         metrics = {f"{part[1]} {name}" if "loss" in name else name: metrics[name] for name in metrics}
-    return with_step({**metrics, **_count(count)})
+    return with_step({**metrics, **_printed_count(count)})
 
 
-def _count(count: re.Match[str]) -> Record:
+def _printed_count(count: re.Match[str]) -> Record:
     groups = {name: text.replace(",", "") for name, text in count.groupdict().items() if text is not None}
     if _EVALUATES.search(count[0]):
         groups = {name: text for name, text in groups.items() if name == "epoch"}

@@ -78,7 +78,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     if not logs and not any(each.has_text_of(directory) for each in formats().values()):
         logs = [path for path in paths if _tells_crash(path)]
     if logs and not _is_told_elsewhere(directory, names):
-        yield from map(_run, logs)
+        yield from map(_console_run, logs)
 
 
 def run_in(path: Path) -> Run | None:
@@ -86,10 +86,10 @@ def run_in(path: Path) -> Run | None:
     others = (each.run_in(path) for name, each in formats().items() if name != FORMAT)
     if not (_proof(path) or _tells_crash(path)) or any(others):
         return None
-    return _run(path)
+    return _console_run(path)
 
 
-def _run(path: Path) -> Run:
+def _console_run(path: Path) -> Run:
     return Run(path, FORMAT, Console(path, _proof(path) not in _KNOWN_FORMS), has_parallel_streams=True)
 
 
@@ -118,12 +118,12 @@ class ConsoleLog(msgspec.Struct, frozen=True):
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return what was printed since ``cursor``; see `sentinel.sources.base.Source`."""
         try:
-            piece = _read(self.path, cursor.get("mark", {}), limit)
+            piece = _read_console(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if piece is None:
             return nothing_new(cursor)
-        text = _text(self.path, cursor, piece.restarted)
+        text = _console_text(self.path, cursor, piece.restarted)
         consumed = text.parse(piece.data, piece.offset, limit)
         more = consumed > 0 and (piece.more or text.count >= limit)
         cursor = text.memory(piece.mark(consumed, waiting=not more))
@@ -135,18 +135,18 @@ class ConsoleLog(msgspec.Struct, frozen=True):
             piece = read_rest(self.path, cursor.get("mark", {}), MAX_LINE)
         except OSError:
             return ()
-        text = _text(self.path, cursor, False)
+        text = _console_text(self.path, cursor, False)
         text.end(piece.data if piece else b"")
         return text.chunks()
 
 
-def _text(path: Path, cursor: Cursor, restarted: bool) -> "Text":
+def _console_text(path: Path, cursor: Cursor, restarted: bool) -> "Text":
     from sentinel.sources.console.text import Text  # slow to import, and few logs are texts
 
     return Text(path, cursor, restarted)
 
 
-def _read(path: Path, mark: Mark, limit: int) -> Read | None:
+def _read_console(path: Path, mark: Mark, limit: int) -> Read | None:
     """Read about ``limit`` new points, but at least one line, unless that is overlong."""
     return read_lines(path, mark, min(_MAX_READ, max(_MIN_READ, limit * _BYTES_A_POINT)), MAX_LINE)
 
@@ -181,7 +181,7 @@ def _tells_crash(path: Path) -> bool:
 
 
 def _is_plain(path: Path, piece: bytes, with_rows: bool) -> str:
-    text = _text(path, {}, False)
+    text = _console_text(path, {}, False)
     start = 0
     while consumed := text.parse(piece[start:], 0, text.count + _FEW):
         if text.proof or (with_rows and text.has_rows):

@@ -137,7 +137,7 @@ class Columns(NamedTuple):
             all(count(text) is not None and "." not in text[:-1] for text in column) for column in texts
         ]
         rise = [
-            may_count and is_whole and len(lines) >= MIN_LINES and _rises(column)
+            may_count and is_whole and len(lines) >= MIN_LINES and _is_counter(column)
             for column, is_whole in zip(texts, are_whole, strict=True)
         ]
         return cls(texts, are_whole, rise)
@@ -235,7 +235,7 @@ class RecurringLines:
     def read(self, data: bytes) -> list[Row]:
         """Read whole lines, however they were cut. Return the rows that they complete."""
         for line, is_redrawn in printed_lines(data):
-            self._read(line, is_redrawn)
+            self._read_console_line(line, is_redrawn)
         rows = self._rows
         self._rows = []
         return rows
@@ -243,7 +243,7 @@ class RecurringLines:
     def end(self, torn: bytes = b"") -> list[Row]:
         """Return what only the end makes sure: a torn last line, and lines that came once or twice."""
         for line, is_redrawn in printed_lines(torn + b"\n"):
-            self._read(line, is_redrawn)
+            self._read_console_line(line, is_redrawn)
         self._flush_joined()
         self._flush_block()
         for writer in [*self._late]:
@@ -255,10 +255,10 @@ class RecurringLines:
         self._rows = []
         return rows
 
-    def _read(self, line: str, is_redrawn: bool) -> None:
+    def _read_console_line(self, line: str, is_redrawn: bool) -> None:
         self._line += 1
         if "][" in line and (end := _BEHIND_BAR.search(line)):
-            self._read(line[: end.end()], True)
+            self._read_console_line(line[: end.end()], True)
             line = line[end.end() :]
         before = len(self._rows)
         if self._has_form(line, is_redrawn):
@@ -287,7 +287,7 @@ class RecurringLines:
         """Take the numbers of a line that has a form which a person named. True if it has one."""
         for form in self._forms:
             if printed := form.numbers(line):
-                self._take(form.template, printed, is_redrawn)
+                self._take_numbers(form.template, printed, is_redrawn)
                 return True
         return False
 
@@ -303,7 +303,7 @@ class RecurringLines:
         heading = None if numbers else _PART_ALONE.fullmatch(line.strip())
         self._part = heading[1] if heading else ""
         if numbers:
-            self._take(template(masked), numbers, is_redrawn, name)
+            self._take_numbers(template(masked), numbers, is_redrawn, name)
 
     def _with_names(self, line: str) -> str | None:
         """Return a row below a header with the names of its columns; None for the header itself."""
@@ -351,7 +351,7 @@ class RecurringLines:
             before = len(self._rows)
             masked, numbers = mask(line)
             if numbers:
-                self._take(template(masked), numbers, False)
+                self._take_numbers(template(masked), numbers, False)
             if len(self._rows) == before:
                 self.texts.append((line, self._last_step))
 
@@ -387,9 +387,9 @@ class RecurringLines:
         if not numbers:
             return
         masked = "\0".join([f"| {word}: " for word in words] + [""])
-        self._take(template(masked), numbers, False)
+        self._take_numbers(template(masked), numbers, False)
 
-    def _take(self, plan: Template, numbers: list[str], is_redrawn: bool, writer: str = "") -> None:
+    def _take_numbers(self, plan: Template, numbers: list[str], is_redrawn: bool, writer: str = "") -> None:
         if not plan.values and not plan.counters:
             return
         if plan.rank >= 0:
@@ -410,7 +410,7 @@ class RecurringLines:
             context = self._moved_context(writer, counters)
         if plan.values:
             is_final = plan.elapsed >= 0 and not is_redrawn
-            self._add(plan, numbers, writer, counters, context, is_final)
+            self._add_row(plan, numbers, writer, counters, context, is_final)
 
     def _moved_context(self, writer: str, counters: Mapping[str, tuple[int, int | None]]) -> list[Any]:
         """Move the step under which the next lines of a writer stand, and return it as it is kept.
@@ -497,7 +497,7 @@ class RecurringLines:
                 return counters[kind][0], kind
         return 0, ""
 
-    def _add(
+    def _add_row(
         self,
         plan: Template,
         numbers: list[str],
@@ -544,7 +544,7 @@ class RecurringLines:
             record.unit = _certainty(plan)
         counters = {kind: list(value) for kind, value in line.counters.items()}  # as JSON gives them back
         record.first_lines.append(line._replace(counters=counters))
-        if plan.is_named or len(record.first_lines) >= MIN_LINES or self._counts(record):
+        if plan.is_named or len(record.first_lines) >= MIN_LINES or self._has_counted_metric(record):
             self._confirm(record)
 
     def _add_rest(self, key: str, writer: str, line: PrintedLine) -> None:
@@ -645,7 +645,7 @@ class RecurringLines:
         )
 
     @staticmethod
-    def _counts(record: Record) -> bool:
+    def _has_counted_metric(record: Record) -> bool:
         """Return whether the first lines surely hold a metric, and count."""
         counts = [{kind: value[0] for kind, value in line.counters.items()} for line in record.first_lines]
         return (
@@ -798,7 +798,7 @@ class RecurringLines:
     def _emit(self, record: Record, writer: str, line: PrintedLine) -> int:
         """Add the row of a line, or let it wait for the bar that shows its step. Return its step."""
         texts, counters, above, stamp, is_final, line_number = line
-        values = [_value(texts[at]) for at in record.at]
+        values = [_number_printed(texts[at]) for at in record.at]
         steps = self._records.get(record.base, record) if record.base else record
         steps.rows += _FIXED not in counters
         unit = record.unit
@@ -807,7 +807,7 @@ class RecurringLines:
             step = steps.rows
         if unit in ("row", "bar") and "epoch" in record.names and self._bars.get(writer, [0])[0]:
             if not any(name.startswith(_AFTER_TRAINING) for name in record.names):
-                self._wait(record, writer, values, [step, unit, stamp, line_number])
+                self._wait_for_bar(record, writer, values, [step, unit, stamp, line_number])
                 return step
             step = self._bars[writer][0]
         self._last_step = step
@@ -820,7 +820,7 @@ class RecurringLines:
         self._rows.append(Row(record.number, writer, names, tuple(values), step, unit, stamp, line_number))
         return step
 
-    def _wait(self, record: Record, writer: str, values: list[float], rest: list[Any]) -> None:
+    def _wait_for_bar(self, record: Record, writer: str, values: list[float], rest: list[Any]) -> None:
         """Let a row wait for the bar that shows its step."""
         late = self._late.setdefault(writer, [])
         epoch = repr(values[record.names.index("epoch")])
@@ -838,7 +838,7 @@ def _stand_below(lines: Sequence[PrintedLine]) -> bool:
     ) == len(aboves)
 
 
-def _value(text: str) -> float:
+def _number_printed(text: str) -> float:
     try:
         return float(text)
     except ValueError:
@@ -905,7 +905,7 @@ def _make(heading: str, kinds: list[str]) -> str:
     return f"{heading}\n{' '.join(kinds)}"
 
 
-def _rises(column: tuple[str, ...]) -> bool:
+def _is_counter(column: tuple[str, ...]) -> bool:
     """Return whether a column counts: it grows by the same amount with each line, as if from 0 or 1."""
     values = [count(text) or 0 for text in column]
     steps = {later - earlier for earlier, later in pairwise(values)}

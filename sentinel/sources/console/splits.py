@@ -79,14 +79,14 @@ def parted(text: str, names: Mapping[str, str], part: str = "") -> Iterator[tupl
     keeps = not part
     begin = 0
     for heading in _HEADING.finditer(text):
-        yield from _named(pairs(text[begin : heading.start()], names), part)
+        yield from _with_part(pairs(text[begin : heading.start()], names), part)
         is_held_out = not heading["part"].lower().startswith(_TRAINING)
         part = heading["part"] if is_held_out or not keeps else ""
         begin = heading.end()
-    yield from _named(pairs(text[begin:], names), part)
+    yield from _with_part(pairs(text[begin:], names), part)
 
 
-def _named(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
+def _with_part(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tuple[str, float]]:
     """Yield the pairs with the part in their names.
 
     A name that comes twice belongs to the parts that are named before it: "Train loss 2, acc 0.1; Test loss

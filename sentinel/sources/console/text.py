@@ -75,7 +75,7 @@ class Text:
         if self._overlong and end:
             start = data.find(b"\n") + 1
             self._overlong = False
-        lines = _lines(data[start:end])
+        lines = _terminal_lines(data[start:end])
         lines_read = 0
         while lines_read < len(lines):
             lines_read += self._parse_lines(lines[lines_read:], limit)
@@ -143,18 +143,20 @@ class Text:
         skipped = redrawn(lines, counting)
         for counting_index in (*counting, len(lines)):
             while index < counting_index and any(writer.expects for writer in self._writers.values()):
-                if self._counts(lines[index]) and self.count >= limit:
+                if self._read_terminal_line(lines[index]) and self.count >= limit:
                     return index + 1
                 index += 1
             self._pass(lines[index:counting_index])
             index = counting_index + 1
             if counting_index in skipped or counting_index == len(lines):
                 continue
-            if self._counts(lines[counting_index]) and (self.count >= limit or self._wanted != wanted):
+            if self._read_terminal_line(lines[counting_index]) and (
+                self.count >= limit or self._wanted != wanted
+            ):
                 return index
         return len(lines)
 
-    def _counts(self, line: str) -> bool:
+    def _read_terminal_line(self, line: str) -> bool:
         """Read a line of the terminal. True if something on it counts."""
         *overwritten, line = states(line)
         counts = self._parse_overwritten(overwritten)
@@ -220,7 +222,7 @@ class Text:
         writer = self._writer(name)
         is_metric = writer is not None and writer.parse(text, self._wants_rows)
         if writer is not None and (is_metric or writer.rows.waits):
-            self._keep(name, writer)
+            self._keep_writer(name, writer)
         if not is_metric and text and not text.isspace():
             self.lines.add([f"{prefix}{text}"[:_MAX_TEXT]], self._step)
             if self._step is None:
@@ -232,26 +234,26 @@ class Text:
         writer = None if bar["title"].strip() else self._writer("")
         if writer is None:
             return False
-        self._keep("", writer)
+        self._keep_writer("", writer)
         return writer.progress(int(bar["count"]), int(bar["total"]))
 
     def _parse_bar(self, bar: re.Match[str], ended: bool) -> bool:
         writer = self._writer("") if _shows_more(bar) else None
         if writer is None or not writer.parse_bar(bar, ended):
             return False
-        self._keep("", writer)
+        self._keep_writer("", writer)
         return True
 
     def _writer(self, name: str) -> PrintedMetrics | None:
         return self._writers.get(name) or (self._unused if len(self._writers) < _MAX_WRITERS else None)
 
-    def _keep(self, name: str, writer: PrintedMetrics) -> None:
+    def _keep_writer(self, name: str, writer: PrintedMetrics) -> None:
         self._writers[name] = writer
         if writer is self._unused:
             self._unused = PrintedMetrics({})
 
 
-def _lines(data: bytes) -> list[str]:
+def _terminal_lines(data: bytes) -> list[str]:
     """Return the whole lines in the data, each with what was shown on it before."""
     # A power cut leaves zeros, and PowerShell appends UTF-16 to a text in UTF-8.
     text = data.replace(b"\0", b"").decode(errors="replace").replace("\r\n", "\n")

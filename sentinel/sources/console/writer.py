@@ -150,14 +150,14 @@ class PrintedMetrics:
         if not record:
             return False
         self.shapes["columns"] += 1
-        self._add(record)
+        self._add_record(record)
         return True
 
     def _parse_block(self, text: str) -> bool:
         """Parse the first line of a block, or one below it. A line that stands at the margin ends a block."""
         stripped = text.strip()
         if (count := begun_block(stripped)) is not None:
-            self._block = count | self._time(text)
+            self._block = count | self._printed_time(text)
             return True
         if self._block is not None and (metrics := in_block(text)):
             self._parse_entries(self._block, metrics)
@@ -189,7 +189,7 @@ class PrintedMetrics:
             batches = record.pop("batches", None)
             if self._laps.begun or not self._count:  # otherwise the lines count steps as well
                 record["step"] = self._laps.step(batch, None if batches is None else int(batches))
-        record = self._time(text) | record
+        record = self._printed_time(text) | record
         self.shapes[shape] += 1
         has_step = named(record, STEP_KEYS) is not None
         if has_step:
@@ -197,7 +197,7 @@ class PrintedMetrics:
         if self._waiting.begun and shape == "dictionary" and not has_step:
             self._add_all(self._waiting.add(record))
         else:
-            self._add(record)
+            self._add_record(record)
         return True
 
     def _parse_part_title(self, stripped: str) -> bool:
@@ -227,7 +227,7 @@ class PrintedMetrics:
         if self._epoch is not None:
             record["epoch"] = self._epoch
             self.shapes["part"] += 1
-        self._add(record)
+        self._add_record(record)
         return True
 
     def _parse_below(self, text: str, with_rows: bool) -> bool:
@@ -243,7 +243,7 @@ class PrintedMetrics:
         record = uncounted(text)
         if is_below:
             return any(map(is_of_training, record)) and self._parse_part(record)
-        return bool(record) and self.rows.add(self._time(text) | record)
+        return bool(record) and self.rows.add(self._printed_time(text) | record)
 
     def progress(self, count: int, total: int) -> bool:
         """Add a progress bar without a title. True if rows had waited for it.
@@ -291,7 +291,7 @@ class PrintedMetrics:
     def _add_of_bar(self, records: Iterable[Record]) -> None:
         for record in records:
             self.shapes["bar"] += 1
-            self._add(record)
+            self._add_record(record)
 
     def _parse_row(self, name: str, value: str) -> None:
         if not value and name.endswith("/"):
@@ -303,27 +303,27 @@ class PrintedMetrics:
             self._table[f"{self._heading}{name.strip()}" if indented else name.strip()] = parsed
 
     @staticmethod
-    def _time(text: str) -> Record:
+    def _printed_time(text: str) -> Record:
         return {"wall_time": when} if math.isfinite(when := seconds(text)) else {}
 
     def _parse_entries(self, block: Record, metrics: Mapping[str, float]) -> None:
         self.shapes["block"] += any(map(is_metric, metrics))
-        self._add({**block, **metrics})
+        self._add_record({**block, **metrics})
         self._block = {k: v for k, v in block.items() if k == "wall_time"}  # and the same step
 
     def _end_table(self) -> None:
         if self._table and is_metrics(record := with_step(self._table)):
             self.shapes["table"] += 1
-            self._add(record)
+            self._add_record(record)
         self._table = None
         self._heading = ""
 
     def _end_result(self) -> None:
         if self._results.begun and is_metrics(record := self._results.end()):
             self.shapes["result"] += 1
-            self._add(record)
+            self._add_record(record)
 
-    def _add(self, record: Record) -> None:
+    def _add_record(self, record: Record) -> None:
         for each in (*self._waiting.due(), record):
             self._count += 1
             self.records.add(each, self._count)

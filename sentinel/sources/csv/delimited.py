@@ -140,7 +140,7 @@ class Table:
     def read(self, data: bytes) -> list[Row]:
         """Read whole lines, however they were cut. Return the rows that they complete."""
         for line, _ in printed_lines(data):
-            self._read(line)
+            self._read_cells(line)
         rows = self._out
         self._out = []
         return rows
@@ -148,23 +148,23 @@ class Table:
     def end(self, torn: bytes = b"") -> list[Row]:
         """Return the rows that are left when nothing more comes."""
         for line, _ in printed_lines(torn + b"\n"):
-            self._read(line)
+            self._read_cells(line)
         if not self._is_open and self._head:
-            self._begin()
+            self._decide_columns()
         rows = self._out
         self._out = []
         return rows
 
-    def _read(self, line: str) -> None:
+    def _read_cells(self, line: str) -> None:
         self._line += 1
         if self._is_open:
-            self._row(line)
+            self._add_row(line)
             return
         self._head.append(line)
-        if len(self._head) >= MAX_BANNERS or _fits(self._head[-MIN_LINES:]):
-            self._begin()
+        if len(self._head) >= MAX_BANNERS or _are_rows_of_a_table(self._head[-MIN_LINES:]):
+            self._decide_columns()
 
-    def _begin(self) -> None:
+    def _decide_columns(self) -> None:
         """Decide about the columns by the first lines."""
         head = [line for line in self._head if line.strip(_RULE)]
         self._head = []
@@ -190,7 +190,7 @@ class Table:
             rows = [without(row, self._blank) for row in rows]
         self._choose(rows[first:])
         for line in head[first:]:
-            self._row(line)
+            self._add_row(line)
 
     def _name_columns(self, above: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Take the names of the columns from what stands above the rows, if it names them."""
@@ -218,18 +218,18 @@ class Table:
         texts: list[int] = []
         for at in range(width):
             column = [row[at] for row in rows]
-            of_numbers = sum(_value(text, self.delimiter) is not None for text in column)
+            of_numbers = sum(_number_in_cell(text, self.delimiter) is not None for text in column)
             with_text = sum(text.strip() not in _MISSING for text in column)
             is_text = of_numbers * 2 < with_text
             (texts if is_text else numeric).append(at)
         names = self.header or [""] * self._width
         kinds = {at: counter(_UNCOUNTED.sub("", names[at])) for at in numeric}
-        whole = {at: [_whole(row[at]) for row in rows] for at in numeric if kinds[at]}
+        whole = {at: [_whole_number(row[at]) for row in rows] for at in numeric if kinds[at]}
         may_step = [
             at for at, column in whole.items() if _orders(column) and not _is_total(names[at], column)
         ]
         may_step = [at for at in may_step if any(whole[at])] or may_step  # what stays 0 counts nothing
-        rising = [at for at in may_step if _rises(whole[at])]
+        rising = [at for at in may_step if _counts_up(whole[at])]
         for kind in ("step", "batch", "episode", "count", "epoch", "frame"):
             counters = [at for at in may_step if kinds[at] == kind]
             is_length = kind == "step" and rising and not set(counters) & set(rising)
@@ -245,7 +245,7 @@ class Table:
             and may_count
             and len(numeric) > 1
             and numeric[0] == 0
-            and _rises([_count(row[0]) for row in rows])
+            and _counts_up([_count_in_cell(row[0]) for row in rows])
         ):
             self.step = 0
             self._unit = "number"
@@ -292,7 +292,7 @@ class Table:
             comes_again and (not self.header or bool(_NAMING.fullmatch(name)))
         )
 
-    def _row(self, line: str) -> None:
+    def _add_row(self, line: str) -> None:
         cells = without(_cells(line, self.delimiter), self._blank)
         if len(cells) < 2 and self._width > 1:
             self.others += 1
@@ -305,7 +305,7 @@ class Table:
             [cells[at].strip().strip("\"'")[:MAX_LABEL] for at in self.labels if at < len(cells)]
         )
         for at in self.values:
-            value = _value(cells[at], self.delimiter) if at < len(cells) else None
+            value = _number_in_cell(cells[at], self.delimiter) if at < len(cells) else None
             if value is not None:
                 values.append(value)
                 names.append(self._name(at, label))
@@ -332,11 +332,11 @@ class Table:
 
     def _step(self, cells: Sequence[str], lap: str) -> int:
         if 0 <= self.step < len(cells):
-            value = _whole(cells[self.step])
+            value = _whole_number(cells[self.step])
             if value is not None and abs(value) < MAX_STEP:
                 if self._epoch < 0 or self._epoch >= len(cells):
                     return value
-                epoch = _whole(cells[self._epoch])
+                epoch = _whole_number(cells[self._epoch])
                 step = self._laps.setdefault(lap, Laps()).step(value, None, epoch)
                 return step if abs(step) < MAX_STEP else self._counts[lap]
         return self._counts[lap]
@@ -376,9 +376,12 @@ def _fitted(names: list[str], width: int) -> list[str]:
 
 def _are_laps(rows: Sequence[Sequence[str]]) -> bool:
     """Return whether the first two columns are an epoch and the place in it: ``0 0``, ``0 1``, ``0 2``."""
-    epochs = {_count(row[0]) for row in rows}
+    epochs = {_count_in_cell(row[0]) for row in rows}
     return (
-        len(rows) > 1 and len(epochs) == 1 and None not in epochs and _rises([_count(row[1]) for row in rows])
+        len(rows) > 1
+        and len(epochs) == 1
+        and None not in epochs
+        and _counts_up([_count_in_cell(row[1]) for row in rows])
     )
 
 
@@ -424,7 +427,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
     return cells
 
 
-def _value(text: str, delimiter: str) -> float | None:
+def _number_in_cell(text: str, delimiter: str) -> float | None:
     text = text.strip().strip("\"'")
     value = cell(text)
     if delimiter == ";" and "," in text and _DECIMAL_COMMA.fullmatch(text):
@@ -443,20 +446,22 @@ def _delimiter(lines: Sequence[str]) -> str:
         widths = {len(row) for row in rows[1:] or rows}
         if len(widths) != 1 or widths == {1}:
             continue
-        numeric = sum(_value(text, delimiter) is not None for row in rows[1:] or rows for text in row)
+        numeric = sum(
+            _number_in_cell(text, delimiter) is not None for row in rows[1:] or rows for text in row
+        )
         if numeric > most:
             best = delimiter
             most = numeric
     return best
 
 
-def _fits(lines: Sequence[str]) -> bool:
+def _are_rows_of_a_table(lines: Sequence[str]) -> bool:
     """Return whether the lines after the first are rows of one table."""
     if len(lines) < MIN_LINES:
         return False
     delimiter = _delimiter(lines)
     rows = [_cells(line, delimiter) for line in lines[1:]]
-    numeric = [sum(_value(text, delimiter) is not None for text in row) for row in rows]
+    numeric = [sum(_number_in_cell(text, delimiter) is not None for text in row) for row in rows]
     return min(numeric) > 0 and len({len(row) for row in rows}) == 1
 
 
@@ -467,17 +472,21 @@ def _is_header(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     return not row[0].strip() and all(cell(each[0]) is not None for each in below if each)
 
 
-def _count(text: str) -> int | None:
+def _count_in_cell(text: str) -> int | None:
     return count(text.strip().strip("\"'"))
 
 
-def _whole(text: str) -> int | None:
+def _whole_number(text: str) -> int | None:
     """Return the number in a cell of a column whose name says that it counts, such as 2 for ``2.0000``."""
     value = cell(text.strip().strip("\"'")) if "." in text else None
-    return int(value) if value is not None and value.is_integer() and abs(value) < MAX_STEP else _count(text)
+    return (
+        int(value)
+        if value is not None and value.is_integer() and abs(value) < MAX_STEP
+        else _count_in_cell(text)
+    )
 
 
-def _rises(column: Sequence[int | None]) -> bool:
+def _counts_up(column: Sequence[int | None]) -> bool:
     whole = [value for value in column if value is not None]
     if len(whole) < len(column) or len(column) < 2:
         return False

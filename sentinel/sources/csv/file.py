@@ -169,7 +169,7 @@ class _Reader:
         with open_log(self._path) as file:
             top = file.read(self._top_bytes)
             file.seek(self._mark["offset"] - len(self._tail))
-            return _fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
+            return _rows_fingerprint(top) == self._top and file.read(len(self._tail)) == self._tail
 
     def reread(self) -> "_Reader":
         """Return a reader that has read the file from its start, up to this reader's row count."""
@@ -196,10 +196,10 @@ class _Reader:
             new_header = Header([*self._columns], ",", 0) if self._columns else read_header(data)
             self._header = _with_exported_names(self._path, new_header)
             if self._header is None:
-                return self._wait(piece)
+                return self._wait_for_growth(piece)
             start = self._header.size
             top = piece.in_file(0, start)
-            self._top = _fingerprint(top)
+            self._top = _rows_fingerprint(top)
             self._top_bytes = len(top)
             self._lines = data.count(b"\n", 0, start)
             self.config = self._header.settings
@@ -218,15 +218,15 @@ class _Reader:
             lines = data[start:]
             rows = read_rows(lines, most, self._header)
             consumed = start + size_of(rows.lines, lines) if rows.cut else end
-            self._add(rows, self._header)
+            self._add_rows(rows, self._header)
         elif piece.more and len(data) - start >= MAX_LINE:
-            return self._wait(piece)
+            return self._wait_for_growth(piece)
         more = piece.more or consumed < end
         self._tail = (self._tail + piece.in_file(max(0, consumed - _TAIL_BYTES), consumed))[-_TAIL_BYTES:]
         self._mark = piece.mark(consumed, waiting=not more)
         return more
 
-    def _add(self, rows: CsvRows, header: Header) -> None:
+    def _add_rows(self, rows: CsvRows, header: Header) -> None:
         for line, problem in rows.broken.items():
             self._broken += 1
             if words := skipped(problem, self._broken):
@@ -240,7 +240,7 @@ class _Reader:
         self._lines += rows.lines
         self._header = rows.next_header or header
 
-    def _wait(self, piece: Read) -> bool:
+    def _wait_for_growth(self, piece: Read) -> bool:
         """Wait until the file has grown, or for good if a line is too long."""
         if len(piece.data) >= MAX_LINE and not self.refused:
             self.refused = f"is longer than {MAX_LINE >> 20} MiB, so that the file is not read on"
@@ -249,5 +249,5 @@ class _Reader:
         return False
 
 
-def _fingerprint(data: bytes) -> bytes:
+def _rows_fingerprint(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=8).digest()

@@ -92,7 +92,7 @@ def read_header(data: bytes) -> Header | None:
     settings: dict[str, Any] = {}
     if data.startswith(b"#", start):
         end = data.find(b"\n", start)
-        settings = _settings(data[start + 1 : end])
+        settings = _commented_settings(data[start + 1 : end])
         start = end + 1 if settings else start + 1
     end = data.find(b"\n", start)
     while end >= 0 and data.count(b'"', start, end) % 2:  # in a quoted name
@@ -125,7 +125,7 @@ def _quoted_line(separator: str) -> re.Pattern[str]:
     return re.compile(rf"{cell}(?:{separator}{cell})*+")
 
 
-def _settings(line: bytes) -> dict[str, Any]:
+def _commented_settings(line: bytes) -> dict[str, Any]:
     try:
         settings = orjson.loads(line) if len(line) < _MAX_SETTINGS else None
     except orjson.JSONDecodeError:

@@ -59,7 +59,7 @@ class MetricFiles(msgspec.Struct, frozen=True):
 
     def _logs(self) -> Iterator[tuple[str, CsvLog]]:
         columns = ("step", "value") if _is_of_torchrl(self.directory) else None
-        for path in _files(self.directory):
+        for path in _metric_files(self.directory):
             yield str(path.relative_to(self.directory)), CsvLog(path, columns)
 
     def _named(self, chunk: Chunk, path: Path, name: str) -> Chunk:
@@ -71,7 +71,7 @@ def find_metric_files(directory: Path, names: Sequence[str], format_: str) -> It
     is_dvclive = directory.parts[-2:] == _DVCLIVE
     is_one = is_dvclive or _is_of_torchrl(directory) or _CATBOOST in names
     is_one = is_one or any(map(_is_of_deepspeed, names))
-    if is_one and next(_files(directory), None) is not None:
+    if is_one and next(_metric_files(directory), None) is not None:
         yield Run(directory, format_, MetricFiles(directory), has_parallel_streams=True)
 
 
@@ -96,7 +96,7 @@ def _is_of_deepspeed(name: str) -> bool:
     return name.startswith(_DEEPSPEED) and name.endswith(".csv")
 
 
-def _files(directory: Path) -> Iterator[Path]:
+def _metric_files(directory: Path) -> Iterator[Path]:
     """Yield the files of metrics, in an order that does not depend on the file system."""
     files: list[Path] = []
     for above, folders, names in os.walk(directory):

@@ -120,8 +120,8 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
     logged = rows.logged
     full = not rows.gaps
     if header.time is not None:
-        times = _times(header, rows.values[:, header.time])
-        times[list(rows.times)] = [_seconds(text) for text in rows.times.values()]
+        times = _row_times(header, rows.values[:, header.time])
+        times[list(rows.times)] = [_cell_seconds(text) for text in rows.times.values()]
         logged = logged.copy()
         full = False
         logged[:, header.time] &= np.isnan(times)
@@ -161,15 +161,15 @@ def _consecutive(columns: NDArray[np.int64]) -> NDArray[np.int64] | slice:
     return span if span.stop - span.start == len(columns) else columns
 
 
-def _times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _row_times(header: Header, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return seconds since the epoch; NaN for a duration."""
     start = header.settings.get("t_start")
     if isinstance(start, (int, float)):
         return plain_times(values + start)
-    return np.array([_seconds(value) for value in values.tolist()], dtype=np.float64)
+    return np.array([_cell_seconds(value) for value in values.tolist()], dtype=np.float64)
 
 
-def _seconds(value: float | str) -> float:
+def _cell_seconds(value: float | str) -> float:
     when = seconds(value)
     return np.nan if when is None else when
 

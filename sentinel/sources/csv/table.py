@@ -12,7 +12,7 @@ def read_table(data: bytes, most: int, header: Header) -> CsvRows | None:
     """Read lines that are surely rows; None if some may be broken."""
     frame = _plain_cells(data, most + 1, header)  # which tells whether there are more
     if frame is not None:
-        rows = replace(_rows(frame.head(most), header), cut=frame.height > most)
+        rows = replace(_csv_rows(frame.head(most), header), cut=frame.height > most)
         counted = header.step is None or rows.logged[:, header.step].all()
         if not rows.gaps or (counted and rows.logged.any(axis=1).all()):
             return rows
@@ -53,7 +53,7 @@ def _split(data: bytes, most: int, header: Header, kind: pl.DataType) -> pl.Data
         return None
 
 
-def _rows(frame: pl.DataFrame, header: Header) -> CsvRows:
+def _csv_rows(frame: pl.DataFrame, header: Header) -> CsvRows:
     times: dict[int, str] = {}
     if header.time is not None:
         cells = frame[:, header.time].str.strip_chars(BLANKS)

@@ -155,7 +155,7 @@ def _series(rows: Iterable[Row]) -> dict[str, list[tuple[int, float, str]]]:
     return dict(series)
 
 
-def _rows(reader: RecurringLines | tables.Table, data: bytes) -> list[Row]:
+def _text_rows(reader: RecurringLines | tables.Table, data: bytes) -> list[Row]:
     """Return the rows of a text, which may end within a line."""
     end = end_of_lines(data)
     return reader.read(data[:end]) + reader.end(data[end:])
@@ -171,7 +171,7 @@ def kind_of(data: bytes, name: str) -> Kind:
     if may_be_tree and (name.endswith((".json", ".jsonl")) or trees.read(data, "")):
         return Kind.TREE
     table = tables.Table(name)
-    rows = _rows(table, data)
+    rows = _text_rows(table, data)
     total = table.rows + table.others
     is_row = len(rows) >= MIN_POINTS and table.rows >= (1 - MAX_TEXT_SHARE) * total
     is_row = is_row or (
@@ -232,7 +232,7 @@ def judge(
         return _of_series(kind, names, stem, rows_of, is_over, is_named)
     if kind is Kind.TABLE:
         table = tables.Table(stem)
-        rows = _rows(table, sample)
+        rows = _text_rows(table, sample)
         columns = _Columns(
             count=len(table.values),
             has_names=bool(table.header),
@@ -339,12 +339,12 @@ def _of_series(
         and not (words and _LOG_NAME.search(stem) and not counts)
     ):
         return Judgement(kind, False, False, "its rows have names")
-    if not _is_log(kind, series, words, stem, columns, counts):
+    if not _is_log_of_series(kind, series, words, stem, columns, counts):
         return Judgement(kind, False, False, "no counter of a training and no name of a metric")
     return Judgement(kind, True, False, "")
 
 
-def _is_log(
+def _is_log_of_series(
     kind: Kind,
     series: Mapping[str, Sequence[tuple[int, float, str]]],
     words: Sequence[str],

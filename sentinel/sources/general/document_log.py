@@ -63,7 +63,7 @@ class DocumentLog(msgspec.Struct, frozen=True):
         for stream, names in _streams(document, series, self.path.name).items():
             if points >= limit:
                 break
-            chunk = _chunk(stream, [document[name] for name in names], series, stream in restarts)
+            chunk = _series_chunk(stream, [document[name] for name in names], series, stream in restarts)
             points += chunk.value.size
             if chunk.value.size:
                 chunks.append(chunk)
@@ -78,7 +78,7 @@ class DocumentLog(msgspec.Struct, frozen=True):
 def _goes_on(series: tree.Series, read_mark: Sequence[Any]) -> bool:
     """Return whether a series still has the last point that was read of it."""
     last_index = int(read_mark[0]) - 1
-    return last_index < len(series.values) and _fingerprint(series, last_index) == [*read_mark[1:3]]
+    return last_index < len(series.values) and _entry_fingerprint(series, last_index) == [*read_mark[1:3]]
 
 
 def _is_whole(data: bytes) -> bool:
@@ -90,7 +90,7 @@ def _is_whole(data: bytes) -> bool:
     return True
 
 
-def _fingerprint(series: tree.Series, index: int) -> list[str]:
+def _entry_fingerprint(series: tree.Series, index: int) -> list[str]:
     return [str(series.steps[index]), repr(series.values[index])]
 
 
@@ -114,7 +114,7 @@ def _streams(
     return streams
 
 
-def _chunk(
+def _series_chunk(
     stream: str, members: Sequence[tree.Series], read_marks: dict[str, list[Any]], restarted: bool
 ) -> Chunk:
     """Return the new points of some series, row by row, and note that they were read."""
@@ -123,7 +123,7 @@ def _chunk(
         count = int(read_marks[series.name][0]) if series.name in read_marks else 0
         points += [(index, number, value) for index, value in enumerate(series.values[count:], start=count)]
         last = len(series.values)
-        read_marks[series.name] = [last, *_fingerprint(series, last - 1), stream]
+        read_marks[series.name] = [last, *_entry_fingerprint(series, last - 1), stream]
     points.sort(key=lambda point: point[:2])
     return Chunk(
         stream=stream,

@@ -110,7 +110,7 @@ def find(directory: Path, names: Sequence[str], are_over: bool = False) -> Itera
             if are_over and not answer.format:
                 answer = _judge(path, MAX_DOCUMENT, _is_log_name(name), is_whole=True, is_named=False)
             if answer.format:
-                yield _run(directory / name, answer)
+                yield _general_run(directory / name, answer)
 
 
 def others(names: Sequence[str], runs: Sequence[Run]) -> list[str]:
@@ -221,7 +221,7 @@ def run_in(path: Path, is_over: bool) -> Run | None:
     If the file ``is_over``, a metric that was logged once is enough.
     """
     answer = _judge(path, MAX_NAMED_DOCUMENT, is_over)
-    return _run(path, answer) if answer.format else None
+    return _general_run(path, answer) if answer.format else None
 
 
 def candidates(names: Sequence[str]) -> list[str]:
@@ -281,7 +281,7 @@ def _judge(
     return Answer(formats_of[judgement.kind], judgement.is_crash, judgement.reason)
 
 
-def _run(path: Path, answer: Answer) -> Run:
+def _general_run(path: Path, answer: Answer) -> Run:
     if answer.is_crash or answer.format == CONSOLE:
         return Run(path, CONSOLE, Console(path, is_general=True), has_parallel_streams=True)
     if answer.format == DOCUMENT:

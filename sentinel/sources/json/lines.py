@@ -65,13 +65,13 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     for name in names:
         if has_scalars and _MMENGINE_COPY.fullmatch(name):
             continue
-        if name.endswith(_ENDINGS) and _is_log(directory / name):
+        if name.endswith(_ENDINGS) and _are_logged_lines(directory / name):
             yield Run(directory / name, FORMAT, JsonLines(directory / name), has_parallel_streams=True)
 
 
 def run_in(path: Path) -> Run | None:
     """Return the run in the file, if its lines are those of a log, whatever its name is."""
-    return Run(path, FORMAT, JsonLines(path), has_parallel_streams=True) if _is_log(path) else None
+    return Run(path, FORMAT, JsonLines(path), has_parallel_streams=True) if _are_logged_lines(path) else None
 
 
 class JsonLines(msgspec.Struct, frozen=True):
@@ -82,7 +82,7 @@ class JsonLines(msgspec.Struct, frozen=True):
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return the points of the lines that were completed since ``cursor``."""
         try:
-            piece = _read(self.path, cursor.get("mark", {}), limit)
+            piece = _read_json_lines(self.path, cursor.get("mark", {}), limit)
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if piece is None:
@@ -168,7 +168,7 @@ class _Lines:
 
     def _parse_line(self, line: bytes) -> int:
         objects, length = ([], len(line)) if self._overlong else _objects(line)
-        self._add(objects)
+        self._add_records(objects)
         if length < len(line):
             if len(objects) == _MAX_AT_ONCE:
                 return length
@@ -185,7 +185,7 @@ class _Lines:
         if more and len(rest) < MAX_LINE:
             return 0  # the next poll reads more of the line
         objects, length = _objects(rest)
-        self._add(objects)
+        self._add_records(objects)
         if objects:
             return length
         if len(rest) < MAX_LINE:
@@ -194,9 +194,9 @@ class _Lines:
         self._overlong = True
         return len(rest)
 
-    def _add(self, objects: list[dict[str, Any]]) -> None:
+    def _add_records(self, objects: list[dict[str, Any]]) -> None:
         for record in objects:
-            if settings := _settings(record):
+            if settings := _settings_in_record(record):
                 self._settled = True
                 self._writers.configure(record, flat(settings))
             else:
@@ -210,12 +210,12 @@ class _Lines:
         self.read_issues.append(ReadIssue(self.path, location, problem))
 
 
-def _read(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
+def _read_json_lines(path: Path, mark: Mapping[str, Any], limit: int) -> Read | None:
     """Read about ``limit`` new points, but at least one line, unless that is overlong."""
     return read_lines(path, mark, min(_MAX_READ, max(_MIN_READ, limit * _BYTES_A_POINT)), MAX_LINE)
 
 
-def _settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def _settings_in_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings in a record that states nothing else."""
     stated = record.get(named(record, _SETTINGS) or "")
     if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
@@ -267,7 +267,7 @@ def _skip_blank(text: str, start: int) -> int:
 
 
 @remembered
-def _is_log(path: Path) -> bool:
+def _are_logged_lines(path: Path) -> bool:
     """Return whether the lines at the beginning of the file are those of a log."""
     try:
         with open_log(path) as file:

@@ -44,15 +44,15 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
             continue
         path = directory / name
         if _is_named_log(path):
-            yield _run(path)
+            yield _document_run(path)
 
 
 def run_in(path: Path) -> Run | None:
     """Return the run in the file, if it begins like a log, whatever its name is."""
-    return _run(path) if _is_log(path, "metrics") else None
+    return _document_run(path) if _is_document_log(path, "metrics") else None
 
 
-def _run(path: Path) -> Run:
+def _document_run(path: Path) -> Run:
     return Run(path, FORMAT, JsonDocument(path, is_general=False), has_parallel_streams=True)
 
 
@@ -89,11 +89,11 @@ class JsonLog(msgspec.Struct, frozen=True):
         if document is None:
             return PollResult({**cursor, "newest": newest})
         plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
-        new_cursor, chunks, more = parse_new(cursor, _entries(document), limit, self.path.name, {})
+        new_cursor, chunks, more = parse_new(cursor, _document_entries(document), limit, self.path.name, {})
         return PollResult({**new_cursor, "newest": None if more else newest}, chunks, more=more, config=plan)
 
 
-def _entries(document: Any) -> Sequence[Any]:
+def _document_entries(document: Any) -> Sequence[Any]:
     if not isinstance(document, dict):
         return document if isinstance(document, list) else []
     wrapped = document.get(named(document, _WRAPPERS) or "")
@@ -120,10 +120,10 @@ def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
 
 @remembered
 def _is_named_log(path: Path) -> bool:
-    return _is_log(path, path.stem)
+    return _is_document_log(path, path.stem)
 
 
-def _is_log(path: Path, stem: str) -> bool:
+def _is_document_log(path: Path, stem: str) -> bool:
     """Return whether a document named ``stem`` with this content is a log.
 
     It begins with an object in a list, or with lists in an object.

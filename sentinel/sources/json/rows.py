@@ -24,7 +24,7 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
     Gives columns of float64, and the size of the lines in bytes.
     """
     cells = [_CELL.fullmatch(cell) for cell in data[: data.find(b"\n")].split(b",")]
-    numbers = _numbers(tuple(cell.group("before", "after") for cell in cells if cell))
+    numbers = _cell_numbers(tuple(cell.group("before", "after") for cell in cells if cell))
     if None in cells or numbers is None:
         return None
     most = max(1, limit // len(numbers))
@@ -43,7 +43,7 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
 
 
 @lru_cache(maxsize=256)
-def _numbers(cells: tuple[tuple[bytes, bytes], ...]) -> list[pl.Expr] | None:
+def _cell_numbers(cells: tuple[tuple[bytes, bytes], ...]) -> list[pl.Expr] | None:
     """Return one expression for the number in each cell of a line, given the text before and after it.
 
     The number is null in a cell with other text. None if the cells do not form an object.

@@ -73,7 +73,7 @@ class TrainerState(msgspec.Struct, frozen=True):
         plan = settings(state)
         steps = {name: plan[name] for name in ("max_steps",) if name in plan}
         new_cursor, chunks, more = parse_new(cursor, state["log_history"], limit, STATE, steps)
-        ending = None if more else _ending(state)
+        ending = None if more else _ending_of_state(state)
         return PollResult(
             {**new_cursor, "newest": None if more else newest}, chunks, complaints, more, plan, ending
         )
@@ -97,8 +97,8 @@ def _was_outlived(newest: Sequence[Any], read: Sequence[Any] | None) -> bool:
 
 def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
     """Return the state at ``path``, or the longest state that continues it."""
-    furthest = max(paths, key=_progress)
-    if _progress(furthest) == _progress(path):
+    furthest = max(paths, key=_state_progress)
+    if _state_progress(furthest) == _state_progress(path):
         return state
     try:
         other = load(furthest)
@@ -108,7 +108,7 @@ def _longest(state: Any, path: Path, paths: Sequence[Path]) -> Any:
     return other if goes_on else state
 
 
-def _progress(path: Path) -> tuple[int, int]:
+def _state_progress(path: Path) -> tuple[int, int]:
     """Return the step and the size of the state. A log after the last step makes it longer."""
     try:
         with open_log(path) as file:
@@ -122,7 +122,7 @@ def _is_state(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("log_history"), list)
 
 
-def _ending(state: Mapping[str, Any]) -> Ending | None:
+def _ending_of_state(state: Mapping[str, Any]) -> Ending | None:
     """Return that the training reached its last step, which need not be one that it logs."""
     step = state.get("global_step")
     last = state.get("max_steps")

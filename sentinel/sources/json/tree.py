@@ -54,7 +54,7 @@ def read(data: bytes, name: str) -> list[Series]:
         rows = _of_plain_rows(data)
         document = rows[0] if len(rows) == 1 else rows
     all_series: list[Series] = []
-    for series in _walk(document, "", name, 0):
+    for series in _series_below(document, "", name, 0):
         all_series.append(series)
         if len(all_series) >= MAX_SERIES:
             break
@@ -78,14 +78,14 @@ def _of_plain_rows(data: bytes) -> list[list[float]]:
     numbers: list[list[float]] = []
     for row in rows:
         cells = re.split(r"[;\t]" if ";" in row or "\t" in row else r"[,\s]\s*", row.strip(",; \t"))
-        values = [_plain(cell) for cell in cells]
+        values = [_cell_value(cell) for cell in cells]
         if len(values) < max(MIN_PLAIN_CELLS, MIN_CELLS_A_ROW * len(rows)) or None in values[:-1]:
             return []
         numbers.append([value for value in values if value is not None])
     return numbers
 
 
-def _plain(cell: str) -> float | None:
+def _cell_value(cell: str) -> float | None:
     try:
         return float(cell.strip().replace(",", "."))
     except ValueError:
@@ -106,7 +106,7 @@ def _of_lines(text: str) -> list[Any] | None:
     return rows or None
 
 
-def _walk(node: Any, prefix: str, name: str, depth: int) -> Iterator[Series]:
+def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Series]:
     if depth > MAX_DEPTH:
         return
     if isinstance(node, list):
@@ -128,7 +128,7 @@ def _walk(node: Any, prefix: str, name: str, depth: int) -> Iterator[Series]:
             if is_of_steps and all(map(_is_number, value)):
                 yield from _of_numbers(value, path, steps)
             else:
-                yield from _walk(value, path, name, depth + 1)
+                yield from _series_below(value, path, name, depth + 1)
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:
@@ -143,7 +143,7 @@ def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterato
     else:
         for at, each in enumerate(node[:64]):
             if isinstance(each, (list, Mapping)):
-                yield from _walk(each, f"{prefix}/{at}" if prefix else str(at), name, depth + 1)
+                yield from _series_below(each, f"{prefix}/{at}" if prefix else str(at), name, depth + 1)
 
 
 def _of_tuples(points: Sequence[Sequence[float]], name: str) -> Iterator[Series]:
@@ -152,7 +152,7 @@ def _of_tuples(points: Sequence[Sequence[float]], name: str) -> Iterator[Series]
     columns = [*zip(*points, strict=False)] if len(widths) == 1 else []
     if len(columns) == 3 and _float(columns[0][0]) > MIN_EPOCH_SECONDS:
         yield from _of_numbers(columns[2], name, columns[1])
-    elif len(columns) == 2 and _rises(columns[0]):
+    elif len(columns) == 2 and _grows(columns[0]):
         yield from _of_numbers(columns[1], name, columns[0])
     elif len(columns) == 1:
         yield from _of_numbers(columns[0], name, None)
@@ -217,7 +217,7 @@ def _steps_beside(node: Mapping[str, Any]) -> list[int] | None:
     for key, value in node.items():
         may_count = isinstance(value, list) and len(value) >= MIN_POINTS and counter(str(key)) is not None
         if may_count and all(map(_is_count, value)):
-            return value if _rises(value) else None
+            return value if _grows(value) else None
     return None
 
 
@@ -265,6 +265,6 @@ def _step(value: Any, row: int) -> int:
     return int(number_) if abs(number_) < MAX_STEP else row
 
 
-def _rises(values: Sequence[Any]) -> bool:
+def _grows(values: Sequence[Any]) -> bool:
     plain = [_float(value) for value in values]
     return all(later >= earlier for earlier, later in pairwise(plain)) and plain[-1] > plain[0]

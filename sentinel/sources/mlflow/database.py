@@ -37,10 +37,10 @@ def ending(status: str) -> Ending | None:
 
 def settings(params: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """Return MLflow's params. All of them are texts; those that are numbers become numbers."""
-    return {str(name): _setting(str(value)) for name, value in params}
+    return {str(name): _mlflow_parameter(str(value)) for name, value in params}
 
 
-def _setting(text: str) -> str | float:
+def _mlflow_parameter(text: str) -> str | float:
     if re.fullmatch(r"[+-]?\d{1,18}", text, re.ASCII):
         return int(text)
     return float(text) if NUMBER.fullmatch(text) else text
@@ -54,9 +54,11 @@ class SqliteRun(msgspec.Struct, frozen=True):
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return the points that were written since ``cursor``; see `sentinel.sources.base.Source`."""
-        return sqlite.poll(self.path, cursor, lambda connection: self._read(connection, cursor, limit))
+        return sqlite.poll(
+            self.path, cursor, lambda connection: self._read_metrics(connection, cursor, limit)
+        )
 
-    def _read(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
+    def _read_metrics(self, connection: sqlite3.Connection, cursor: Cursor, limit: int) -> PollResult:
         last_point: list[Any] = cursor.get("last", [0])  # the newest point's row, name, time and step
         restarted = cursor.get("restarted", False)
         points = connection.execute(_POINTS, (self.run, last_point[0], limit + 1)).fetchall()
@@ -87,15 +89,15 @@ class SqliteRun(msgspec.Struct, frozen=True):
         }
         return PollResult(
             state,
-            [_chunk(points, restarted)] if points else [],
+            [_chunk_of_metrics(points, restarted)] if points else [],
             more=more,
             config=settings(params) if len(params) != cursor.get("settings", 0) else {},
             ending=ending(now) if now != status_before else None,
-            label=NO_LABEL if "last" in cursor else _label(connection, self.run),
+            label=NO_LABEL if "last" in cursor else _run_label(connection, self.run),
         )
 
 
-def _label(connection: sqlite3.Connection, run: str) -> Label:
+def _run_label(connection: sqlite3.Connection, run: str) -> Label:
     """Return the names of a run and of its experiment, as far as the database has them."""
     if not sqlite.columns(connection, "runs") >= {"name", "experiment_id"}:
         return NO_LABEL
@@ -106,7 +108,7 @@ def _label(connection: sqlite3.Connection, run: str) -> Label:
     return Label.of(name, project)
 
 
-def _chunk(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:
+def _chunk_of_metrics(points: Sequence[Sequence[Any]], restarted: bool) -> Chunk:
     _, keys, times, steps, values, nans = zip(*points, strict=True)
     tags = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     value = np.array(values, dtype=np.float64)

@@ -84,10 +84,10 @@ class _StorePoll:
 
     def batch(self, names: Sequence[str], params: Sequence[str], limit: int) -> PollResult:
         size = max(_MIN_READ, limit * _BYTES_A_POINT // max(1, len(names)))
-        pieces = [lines for name in names if (lines := self._read(name, size)) is not None]
+        pieces = [lines for name in names if (lines := self._read_metric_file(name, size)) is not None]
         chunks, more = self._merge(pieces, limit) if pieces else ([], False)
         config = self._config(params)
-        label = NO_LABEL if self._is_labelled else _label(self._directory)
+        label = NO_LABEL if self._is_labelled else _run_label(self._directory)
         ended = None if more else self._ending()
         cursor = {
             "files": self._marks,
@@ -101,7 +101,7 @@ class _StorePoll:
         }
         return PollResult(cursor, chunks, self._read_issues, more, config, ended, label=label)
 
-    def _read(self, name: str, size: int) -> _MetricLines | None:
+    def _read_metric_file(self, name: str, size: int) -> _MetricLines | None:
         path = self._directory / METRICS / name
         try:
             piece = read_new(path, self._marks.get(name, {}), size)
@@ -190,7 +190,7 @@ class _StorePoll:
         return ending(self._status) if self._status != status_before else None
 
 
-def _label(directory: Path) -> Label:
+def _run_label(directory: Path) -> Label:
     """Return the names of a run and of its experiment, as far as the store has them."""
     return Label.of(_meta(directory).get("run_name"), _meta(directory.parent).get("name"))
 

@@ -98,7 +98,7 @@ class Read(msgspec.Struct, frozen=True):
         mark: dict[str, Any] = {**status, "size": size, "offset": offset, "head": self.head.hex()}
         if consumed <= len(data):
             tail = data[max(0, consumed - _TAIL_BYTES) : consumed]
-            mark["tail"] = _fingerprint(self._before + tail)
+            mark["tail"] = _tail_fingerprint(self._before + tail)
         return mark
 
 
@@ -126,20 +126,20 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
         head = file.read(_HEAD_BYTES)
         if not size:
             return None
-        tail = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+        tail = _bytes_at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
         about = (size, status.st_ino, status.st_mtime_ns, head)
         if size < offset and old_head.startswith(head) and not unchanged and waits < _MAX_WAITS:
             return Read(b"", offset, False, False, *about, tail, mark)
         restarted = bool(mark) and (
             size < offset
             or not head.startswith(old_head)
-            or _fingerprint(tail) != mark.get("tail", _fingerprint(tail))
+            or _tail_fingerprint(tail) != mark.get("tail", _tail_fingerprint(tail))
         )
         if restarted:
             offset = 0
             tail = b""
         # Asking for more than there is takes three times as long, because Python then moves the bytes.
-        data = _at(file, offset, min(limit, max(0, size - offset)))
+        data = _bytes_at(file, offset, min(limit, max(0, size - offset)))
         BYTES_READ.add(len(data))
     if not data and not restarted:
         return None
@@ -155,10 +155,10 @@ def holds(path: Path, mark: Mark) -> bool:
             size = os.fstat(file.fileno()).st_size
             if not head or size < offset or file.read(_HEAD_BYTES)[: len(head)] != head:
                 return False
-            tail = _at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
+            tail = _bytes_at(file, max(0, offset - _TAIL_BYTES), min(offset, _TAIL_BYTES))
     except OSError:
         return False
-    return bool(_fingerprint(tail) == mark.get("tail", ""))
+    return bool(_tail_fingerprint(tail) == mark.get("tail", ""))
 
 
 def marks_in(cursor: Cursor) -> list[Mark]:
@@ -228,12 +228,12 @@ def read_rest(path: Path, mark: Mark, longest: int) -> Read | None:
     return piece
 
 
-def _at(file: BinaryIO, offset: int, size: int) -> bytes:
+def _bytes_at(file: BinaryIO, offset: int, size: int) -> bytes:
     file.seek(offset)
     return file.read(size)
 
 
-def _fingerprint(data: bytes) -> str:
+def _tail_fingerprint(data: bytes) -> str:
     return hashlib.blake2b(data[-_TAIL_BYTES:], digest_size=8).hexdigest()
 
 

@@ -59,35 +59,35 @@ Plain = str | int | float | bool | None
 
 def flat(settings: Mapping[Any, Any]) -> dict[str, Plain]:
     """Return at most ``MAX_KEYS`` plain values by dotted key. Long texts are cut, deep values left out."""
-    pairs = ((key, value) for key, value in islice(_walk(settings, "", 0), _MAX_VISITS) if key)
+    pairs = ((key, value) for key, value in islice(_plain_values(settings, "", 0), _MAX_VISITS) if key)
     return dict(islice(pairs, MAX_KEYS))
 
 
-def _walk(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
+def _plain_values(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]]:
     """Yield the plain values below ``node``. A node that holds others gives a pair with an empty key."""
     if isinstance(node, Mapping):
-        below = [(_text(name), value) for name, value in node.items()]
+        below = [(_plain_text(name), value) for name, value in node.items()]
     elif isinstance(node, (list, tuple)):
         below = [(str(number), value) for number, value in enumerate(node)]
     else:
-        yield key, _plain(node)
+        yield key, _plain_value(node)
         return
     yield "", None
     for name, value in below:
         path = f"{key}.{name}" if key else name
         if depth < _MAX_DEPTH and len(path) <= _MAX_KEY_CHARACTERS:
-            yield from _walk(value, path, depth + 1)
+            yield from _plain_values(value, path, depth + 1)
 
 
-def _plain(value: Any) -> Plain:
+def _plain_value(value: Any) -> Plain:
     if value is None or isinstance(value, (bool, float)):
         return value
     if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
         return value
-    return _text(value)
+    return _plain_text(value)
 
 
-def _text(value: Any) -> str:
+def _plain_text(value: Any) -> str:
     """Return the value as text, also an integer with more digits than Python writes out."""
     try:
         text = str(value)

@@ -88,11 +88,11 @@ def is_metrics(record: Mapping[str, Any]) -> bool:
 
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
     """Return the name that equals the first possible key, whatever its case; None if no name equals a key."""
-    return _named(tuple(names), tuple(keys))
+    return _named_key(tuple(names), tuple(keys))
 
 
 @lru_cache(maxsize=1 << 10)  # there are few kinds of records, and many of each kind
-def _named(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
+def _named_key(names: tuple[str, ...], keys: tuple[str, ...]) -> str | None:
     by_key = {name.lower(): name for name in reversed(names)}
     return next((by_key[key] for key in keys if key in by_key), None)
 
@@ -174,7 +174,7 @@ class Records:
                 self._presence.numbers([name])
                 self._point(name, float(row[position]))
         step = self._step(shape, row, line)
-        time = self._time(shape, row)
+        time = self._record_time(shape, row)
         if count := len(self._values) - values_before:
             self._steps.append(step)
             self._times.append(time)
@@ -234,7 +234,7 @@ class Records:
             count = None  # MMEngine's validation, which counts epochs
         return self._axis.step(count, epoch, line, shape.may_be_length)
 
-    def _time(self, shape: _RecordShape, row: list[Any]) -> float:
+    def _record_time(self, shape: _RecordShape, row: list[Any]) -> float:
         if shape.time is None:
             return math.nan
         position, name = shape.time

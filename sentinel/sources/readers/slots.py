@@ -350,7 +350,7 @@ def _named_number(reading: Reading) -> None:
         reading.members_of = name
     _note_section(reading, name, before)
     if reading.is_fresh and not kind and not reading.label:
-        reading.label = _label(name, before)
+        reading.label = _line_label(name, before)
     reading.is_fresh = False
     if kind:
         reading.has_counter = True
@@ -412,7 +412,7 @@ def _note_section(reading: Reading, name: str, before: str) -> None:
     reading.sections += [reading.section] * (len(reading.slots) + 1 - len(reading.sections))
 
 
-def _label(name: str, before: str) -> str:
+def _line_label(name: str, before: str) -> str:
     """Return what stands before the first name of a line, as in "metrics: loss 0.5"; empty for nothing."""
     label = _LABEL.match(before)
     if label is None or counter(label[1]) or name == label[1]:

@@ -64,7 +64,7 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
     counted = len(columns) > 1 and named(columns, COUNTS) is not None
     metrics = any(map(_METRIC.search, columns))
     if not is_log_name(stem):
-        return counted and metrics and (counts is None or _rises(counts))
+        return counted and metrics and (counts is None or _steps_rise(counts))
     counted |= len(columns) > 1 and named(columns, _INDEX) is not None
     chosen = stem in _LOGGERS or _names_a_metric(stem)
     return (counted and (chosen or metrics)) or (metrics and chosen)
@@ -102,8 +102,8 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
     if 2 * prose > len(rows):
         return is_named and counted
     if is_named:
-        return any(_number(value) is not None for row in rows for value in row.values())
-    metrics = {name for row in rows for name in _numbers(row)}
+        return any(_cell_number(value) is not None for row in rows for value in row.values())
+    metrics = {name for row in rows for name in _metric_names(row)}
     timed = _grows(rows, TIME_KEYS) and any(map(_METRIC.search, metrics))
     return bool(metrics) and (counted or timed)
 
@@ -114,30 +114,30 @@ def _grows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str]) -> bool:
     It need not grow each time, because two writers of one file, epochs between steps and resumes also make it
     fall. One row alone that has the key is enough.
     """
-    return _rises([count for row in rows if (count := _count(row, keys)) is not None])
+    return _steps_rise([count for row in rows if (count := _counted_step(row, keys)) is not None])
 
 
-def _rises(values: Iterable[Any]) -> bool:
-    counts = [count for value in values if (count := _number(value)) is not None]
+def _steps_rise(values: Iterable[Any]) -> bool:
+    counts = [count for value in values if (count := _cell_number(value)) is not None]
     changes = sum(count_before != count_after for count_before, count_after in pairwise(counts))
     rises = sum(count_before < count_after for count_before, count_after in pairwise(accumulate(counts, max)))
     return 4 * rises >= changes > 0 or len(counts) == 1
 
 
-def _count(row: Mapping[str, Any], keys: Sequence[str]) -> float | None:
+def _counted_step(row: Mapping[str, Any], keys: Sequence[str]) -> float | None:
     value: Any = row.get(named(row, keys) or "")
     if keys is TIME_KEYS:
         return seconds(value) if isinstance(value, (int, float, str)) else None
-    return _number(value)
+    return _cell_number(value)
 
 
-def _numbers(row: Mapping[str, Any]) -> Iterable[str]:
+def _metric_names(row: Mapping[str, Any]) -> Iterable[str]:
     """Return the names of the numbers in a row, except its step and its time."""
     counts = {named(row, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS)}
-    return (name for name, value in row.items() if name not in counts and _number(value) is not None)
+    return (name for name, value in row.items() if name not in counts and _cell_number(value) is not None)
 
 
-def _number(value: Any) -> float | None:
+def _cell_number(value: Any) -> float | None:
     """Return the value as a number: 12, "12" or the 12 of "12/500"; None if it is none."""
     if isinstance(value, str):
         value = value.partition("/")[0]

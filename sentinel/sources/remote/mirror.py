@@ -79,14 +79,14 @@ class Mirror:
         system, top = connection
         if not self._pending:
             system.invalidate_cache()
-            self._scan(system.find(top, detail=True), top)
+            self._record_listing(system.find(top, detail=True), top)
         chunk = max(_CHUNK_BYTES, _BATCH_BYTES // max(len(self._pending), 1))
         batch = [self._pending.popleft() for _ in range(min(len(self._pending), _BATCH_BYTES // chunk))]
         if batch:
             self._fetch(system, batch, chunk)
         self._connection = connection  # a connection that failed is not used again
 
-    def _scan(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> None:
+    def _record_listing(self, listing: Mapping[str, Mapping[str, Any]], top: str) -> None:
         """Record the files that are there, and forget those that are gone."""
         if top in listing:  # a file
             self._parts = self._url.parts[:-1]
@@ -128,11 +128,11 @@ class Mirror:
         for file, start, result in zip(batch, starts, results, strict=True):
             if isinstance(result, bytes):  # what failed is tried again after the next list
                 try:
-                    self._take(file, start, result)
+                    self._append_bytes(file, start, result)
                 except OSError:
                     self._stamps[file.copy] = file.stamp  # its name cannot be used here
 
-    def _take(self, file: _File, start: int, data: bytes) -> None:
+    def _append_bytes(self, file: _File, start: int, data: bytes) -> None:
         """Append what is new in ``data``, which begins at byte ``start``, or begin a new copy."""
         file.copy.parent.mkdir(parents=True, exist_ok=True)
         have = _size(file.copy)

@@ -105,22 +105,24 @@ class ConfigFiles(msgspec.Struct):
             return [], []
         directory = self.run.local if is_directory(self.run.local) else self.run.local.parent
         complaints: list[ReadIssue] = []
-        files = [self._read(path, directory, complaints) for path in self._candidates(directory)]
-        return [file for file in files if file is not None and self._counts(file, directory)], complaints
+        files = [self._read_config(path, directory, complaints) for path in self._candidates(directory)]
+        return [
+            file for file in files if file is not None and self._describes_the_training(file, directory)
+        ], complaints
 
     def _candidates(self, directory: Path) -> Iterator[str]:
         for folder, names in _folders(directory):
             for name in _there(os.fspath(folder), names):
                 yield f"{folder}/{name}"
 
-    def _read(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
+    def _read_config(self, path: str, directory: Path, complaints: list[ReadIssue]) -> ConfigFile | None:
         old_status, file = self._files.get(path, (None, None))
         try:
             status = os.stat(path)
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
             if old_status == stamp or not S_ISREG(status.st_mode):
                 return file
-            settings = flat(_settings(Path(path)))
+            settings = flat(_settings_in_file(Path(path)))
             file = (
                 ConfigFile(os.path.relpath(path, directory), status.st_mtime, settings) if settings else None
             )
@@ -138,7 +140,7 @@ class ConfigFiles(msgspec.Struct):
         self._files[path] = stamp, file
         return file
 
-    def _counts(self, file: ConfigFile, directory: Path) -> bool:
+    def _describes_the_training(self, file: ConfigFile, directory: Path) -> bool:
         """Return whether a file says something about the training, not only about its model."""
         settings_file = directory / file.name
         if settings_file.name != _CONFIG or self.run.format in ("tensorboard", "trainer_state"):
@@ -173,7 +175,7 @@ def _folders(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
     yield directory.parent, _ABOVE
 
 
-def _settings(path: Path) -> Mapping[Any, Any]:
+def _settings_in_file(path: Path) -> Mapping[Any, Any]:
     """Return the settings in the file; none if it holds no table. Raises OSError and ValueError."""
     with open_log(path) as file:
         data = file.read(_MAX_BYTES + 1)

@@ -44,7 +44,7 @@ class OutputFiles(msgspec.Struct, frozen=True):
         more = False
         for path in self.paths():
             with suppress(OSError):
-                if (piece := _read(path, marks.get(path.name, {}))) is not None:
+                if (piece := _read_output(path, marks.get(path.name, {}))) is not None:
                     texts[path.name], marks[path.name], goes_on = piece
                     more = more or goes_on
         return Output(texts, marks, more)
@@ -70,7 +70,7 @@ class OutputFiles(msgspec.Struct, frozen=True):
         return [name for name in outputs if is_file(directory / name)]
 
 
-def _read(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
+def _read_output(path: Path, mark: Mark) -> tuple[str, Mark, bool] | None:
     """Return complete lines, the next mark, and whether more follow; None if nothing is new."""
     piece = read_text(path, mark, _MAX_AT_ONCE)
     if piece is None:

@@ -92,7 +92,7 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
         "version": version,
         "restarted": restarted and not scalars,
     }
-    chunks = [_chunk(path.name, scalars, restarted)] if scalars else []
+    chunks = [_scalars_chunk(path.name, scalars, restarted)] if scalars else []
     return PollResult(
         state, chunks, complaints, more, ending=messages.ending, lines=messages.lines, label=messages.label
     )
@@ -130,7 +130,7 @@ class _Messages(msgspec.Struct):
                 return
 
 
-def _chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:
+def _scalars_chunk(stream: str, scalars: Sequence[Scalar], restarted: bool) -> Chunk:
     keys, steps, times, values = zip(*scalars, strict=True)
     tags = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     return Chunk(

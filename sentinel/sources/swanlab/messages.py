@@ -79,7 +79,7 @@ def _of_protobuf(record: bytes) -> Content:
     if message.HasField("start"):
         return Label.of(message.start.name, message.start.project)
     if message.HasField("finish") and message.finish.state in _OUTCOMES:
-        return _ending(_OUTCOMES[message.finish.state])
+        return _recorded_ending(_OUTCOMES[message.finish.state])
     return None
 
 
@@ -102,13 +102,13 @@ def _of_json(record: bytes) -> Content:
             case "Experiment":
                 return Label.of(data["name"], "")
             case "Footer":
-                return _ending(EndKind.FINISHED if data["success"] else EndKind.CRASHED)
+                return _recorded_ending(EndKind.FINISHED if data["success"] else EndKind.CRASHED)
     except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError) as error:
         raise ValueError(type(error).__name__) from None
     return None
 
 
-def _ending(outcome: EndKind) -> Ending:
+def _recorded_ending(outcome: EndKind) -> Ending:
     return Ending(outcome, f"its last record says {outcome}")
 
 

@@ -164,7 +164,7 @@ class _EventPoll:
         tags = points.tags
         if path.parent != self._directory:
             tags = [of_part(tag, part_in(path.parent)) for tag in tags]
-        for part, settings in _parts(points):
+        for part, settings in _pieces_of_points(points):
             columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
             first = restarted and part.stop > part.start
             self._chunks.append(Chunk(stream, tags, *columns, first, settings))
@@ -193,7 +193,7 @@ class _EventPoll:
             self._unreadable.pop(name, None)
 
 
-def _parts(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
+def _pieces_of_points(points: ScalarPoints) -> Iterator[tuple[slice, Mapping[str, Any]]]:
     """Yield the points in pieces, each with the settings that precede it. A piece may have settings alone."""
     begin = 0
     config: dict[str, Any] = {}

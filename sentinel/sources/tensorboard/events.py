@@ -68,7 +68,7 @@ def decode(frames: Frames, max_points: int) -> ScalarPoints:
         other_records += unread_records
     other_records.sort()
     singly = _read_singly(other_records, tags, sys.maxsize if columns_of_groups else max_points)
-    number, tag, step, time, value = _in_order(singly.columns, columns_of_groups)
+    number, tag, step, time, value = _scalars_in_order(singly.columns, columns_of_groups)
     records = max(int(number[max_points]), 1) if len(number) > max_points else len(frames.starts)
     end = int(np.searchsorted(number, records))
     settings = [at for at in sorted(singly.settings) if at < records]
@@ -85,7 +85,7 @@ def decode(frames: Frames, max_points: int) -> ScalarPoints:
     )
 
 
-def _in_order(columns: _Columns, columns_of_groups: Sequence[_Columns]) -> _Columns:
+def _scalars_in_order(columns: _Columns, columns_of_groups: Sequence[_Columns]) -> _Columns:
     """Return the scalars of all columns in the order of their records."""
     if not columns_of_groups:
         return columns

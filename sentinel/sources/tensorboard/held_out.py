@@ -23,7 +23,7 @@ _PARTS = (*PARTS, *(part.capitalize() for part in PARTS))
 
 def possible_parts(training: Path) -> Iterator[Path]:
     """Yield the directories, there or not, that hold held-out data of a training in this directory."""
-    word = _ending(training.name, _TRAININGS)
+    word = _ending_word(training.name, _TRAININGS)
     if word:
         candidates = (part for part in _PARTS if part.istitle() == word.istitle())
         yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in candidates)
@@ -36,23 +36,23 @@ def held_out(training: Path) -> list[Path]:
 
 def part_in(directory: Path) -> str:
     """Return the part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
-    return _ending(directory.name, _PARTS).lower()
+    return _ending_word(directory.name, _PARTS).lower()
 
 
 def is_of_part(directory: Path) -> bool:
     """Return whether a directory is called like a part of the data."""
-    return bool(_ending(directory.name, (*_PARTS, *_TRAININGS)))
+    return bool(_ending_word(directory.name, (*_PARTS, *_TRAININGS)))
 
 
 def training_of(directory: Path) -> Path | None:
     """Return the directory of the training whose held-out data this directory has; None if of none."""
-    part = _ending(directory.name, _PARTS)
+    part = _ending_word(directory.name, _PARTS)
     candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)
     return next((training for training in trainings if _wrote_both(training, directory)), None)
 
 
-def _ending(name: str, words: Sequence[str]) -> str:
+def _ending_word(name: str, words: Sequence[str]) -> str:
     """Return the word with which a name ends, apart from what stands before; empty if there is none."""
     before = ((name.removesuffix(word), word) for word in words if name.endswith(word))
     return next((word for rest, word in before if not rest or rest.endswith(("_", "-", "."))), "")
@@ -60,14 +60,14 @@ def _ending(name: str, words: Sequence[str]) -> str:
 
 def _wrote_both(training: Path, part: Path) -> bool:
     """Return whether one process began to write both, the training first."""
-    of_training = _first(training)
-    of_part = _first(part)
+    of_training = _first_event_file(training)
+    of_part = _first_event_file(part)
     if of_training is None or of_part is None:
         return False
     return of_training[0] == of_part[0] and of_training[1] < of_part[1]
 
 
-def _first(directory: Path) -> tuple[str, tuple[int, int, str]] | None:
+def _first_event_file(directory: Path) -> tuple[str, tuple[int, int, str]] | None:
     """Return the process and the place in the order of the first event file whose name tells them."""
     try:
         names = [name for name in os.listdir(directory) if is_event_file(name)]

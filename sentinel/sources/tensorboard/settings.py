@@ -30,7 +30,7 @@ def settings_in(record: bytes) -> dict[str, Plain]:
             settings |= flat(_hparams(plugin.content))
         elif plugin.plugin_name == "text" and value.tensor.string_val:
             name = value.tag.removesuffix(_TEXT_ENDING)
-            table = _table(value.tensor.string_val[0])
+            table = _markdown_table(value.tensor.string_val[0])
             settings |= flat(table if name in _OF_THE_RUN else {name: table} if table else {})
     return settings
 
@@ -51,7 +51,7 @@ def _hparams(content: bytes) -> Mapping[str, Any]:
 _KINDS = ("number_value", "string_value", "bool_value")
 
 
-def _table(text: bytes) -> Mapping[str, Any]:
+def _markdown_table(text: bytes) -> Mapping[str, Any]:
     if len(text) > _MAX_TEXT:
         return {}
     if text.lstrip().startswith(b"{"):

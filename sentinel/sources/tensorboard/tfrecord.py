@@ -81,7 +81,7 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
             position, lost = _find_header(data, position)
         if lost:
             break
-        starts, position, needed, wrong = _walk(data, position, most - count)
+        starts, position, needed, wrong = _walk_records(data, position, most - count)
         parts.append(starts)
         count += len(starts)
         if wrong and position + HEADER_BYTES > written:
@@ -101,7 +101,7 @@ def split(data: bytes, most: int, lost: bool = False, at_end: bool = False) -> F
     return Frames(starts, groups, single, problems, position, needed, lost)
 
 
-def _walk(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:
+def _walk_records(data: bytes, position: int, most: int) -> tuple[NDArray[np.int64], int, int, str]:
     """Walk over whole records from ``position`` on.
 
     Gives their offsets, where they end, the size of the torn record that begins there (or 0), and what is

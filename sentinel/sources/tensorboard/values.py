@@ -44,13 +44,13 @@ def values(record: bytes) -> Values | None:
         return None
     scalars: list[tuple[str, float]] = []
     for value in event.summary.value:
-        number = _number(value)
+        number = _scalar(value)
         scalars += statistics(value) if number is None else [(value.tag, number)]
     tags, numbers = zip(*scalars, strict=True) if scalars else ((), ())
     return Values(tags, event.step, event.wall_time, numbers)
 
 
-def _number(value: Any) -> float | None:
+def _scalar(value: Any) -> float | None:
     """Return the number in a ``Summary.Value``; None if it is no scalar.
 
     Writers name the plugin only with the first value of a tag. So a single number in a tensor counts as a

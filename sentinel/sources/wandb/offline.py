@@ -132,7 +132,7 @@ class _Messages:
         offset = 0  # about where the record begins
         for record, end in zip(log.records, log.ends, strict=True):
             try:
-                most -= self._add(offset, record)
+                most -= self._add_message(offset, record)
             except (DecodeError, IndexError):
                 self._foreign.append(offset)
             offset = end
@@ -158,7 +158,7 @@ class _Messages:
             self._read_issues.append(ReadIssue(self._path, "", self._refused))
             return True
 
-    def _add(self, offset: int, record: bytes) -> int:
+    def _add_message(self, offset: int, record: bytes) -> int:
         """Add one message. Gives its bytes of history."""
         _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
         if record[at] == _HISTORY:

@@ -132,7 +132,7 @@ def _scratch() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _reason(error: Exception) -> str:
-    statuses = {status for cause in _causes(error) if (status := _status(cause))}
+    statuses = {status for cause in _causes(error) if (status := _http_status(cause))}
     if statuses:
         return f"the server {_MEANINGS.get(min(statuses), f'answered {min(statuses)}')}"
     if type(error) is ValueError:
@@ -140,7 +140,7 @@ def _reason(error: Exception) -> str:
     return NO_ANSWER
 
 
-def _status(error: BaseException) -> int:
+def _http_status(error: BaseException) -> int:
     """Return the HTTP status that the client met; 0 if it met none."""
     response = getattr(error, "response", None)
     if status := getattr(response, "http_status", 0):

@@ -82,11 +82,11 @@ class Steps:
         step_name = np.full(rows, -1)  # by which name
         for key in _USUAL:
             if key in numbers.index:
-                counts = _whole(numbers.by_row(key, rows))
+                counts = _whole_counts(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
                 usual[new] = counts[new]
                 step_name[new] = numbers.index[key]
-        counter = self._filled(COUNTER, _whole(numbers.by_row(COUNTER, rows)))
+        counter = self._filled(COUNTER, _whole_counts(numbers.by_row(COUNTER, rows)))
         metrics = _MetricsOfRecords(numbers, rows, self._values)
         usual = self._filled("", self._onward("", usual, metrics))
         by_row = np.where(np.isnan(usual), np.nan_to_num(counter), usual)
@@ -98,7 +98,7 @@ class Steps:
             np.array([axis_indices.get(axis or "", len(used)) for axis in axes], np.int64)[numbers.name]
         )
         for axis in used:
-            counts = self._counts(axis, numbers.by_row(axis, rows), metrics)
+            counts = self._axis_counts(axis, numbers.by_row(axis, rows), metrics)
             at = groups.of(axis_indices[axis])
             of_axis = counts[numbers.row[at]]
             step[at] = np.where(np.isnan(of_axis), step[at], of_axis)
@@ -116,9 +116,9 @@ class Steps:
         )
         return next((self._axes[pattern] for pattern in patterns if pattern in self._axes), None)
 
-    def _counts(self, axis: str, values: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
+    def _axis_counts(self, axis: str, values: _Floats, metrics: "_MetricsOfRecords") -> _Floats:
         """Return the axis' value in each record; NaN before its first value and after a fraction."""
-        counts = _whole(values)
+        counts = _whole_counts(values)
         filled = self._filled(axis, self._onward(axis, counts, metrics))
         fraction = np.isfinite(values) & np.isnan(counts)
         if fraction.any():
@@ -173,6 +173,6 @@ class _MetricsOfRecords:
         return [self._names[i] for i in names[np.argsort(first)].tolist()]
 
 
-def _whole(values: _Floats) -> _Floats:
+def _whole_counts(values: _Floats) -> _Floats:
     """Return the values that count something; NaN for the others."""
     return np.where(whole(values), values, np.nan)
