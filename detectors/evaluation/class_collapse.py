@@ -4,8 +4,9 @@
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
-one that stayed at 1/n for five while the held-out loss was never below ln n, as if guessing among n classes,
-and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
+one that had only 2 or 3 values there, at 4 evaluations or more each, one that stayed at 1/n for five while
+the held-out loss was never below ln n, as if guessing among n classes, and a training accuracy that did not
+rise while the loss fell by a tenth or to nothing.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in its
 plot.
 
@@ -44,7 +45,7 @@ from sentinel.detectors.evaluation.guessing import (
     with_guess,
 )
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     is_of,
@@ -60,7 +61,9 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import beginning, ending, rests_since
 
 AT_END = 5  # evaluations of a run that is over
-RESTS = 8  # evaluations that an accuracy rests
+RESTS = 8  # evaluations that an accuracy rests, or in which it has few values
+ANSWERS = 3  # different accuracies that are few
+EACH = 4  # evaluations for each of them, at least
 MOST = 0.75  # fraction of all evaluations that it rests at a poor level
 FALL = 0.1  # fraction of the loss by which it fell little
 GONE = 0.99  # fraction of the loss by which it fell to nothing
@@ -84,12 +87,19 @@ SURELY = 3  # standard errors
     cause=Cause.EVALUATION,
     evidence={
         "count": Measure("evaluations so far", Unit.COUNT),
+        "answers": Measure("different accuracies so far", Unit.COUNT),
         "highest": Measure("best so far", Unit.SHARE),
+        "lowest": Measure("worst so far", Unit.SHARE),
         "fall": Measure("fall of the training loss", Unit.SHARE),
         **GUESS,
     },
     variants={
         "constant": Variant("accuracy was {value:.4g} at every evaluation", ("V6", "O1", "O13", "O2")),
+        "few-answers": Variant(
+            "accuracy had only {answers} different values at {count} evaluations, {lowest:.4g} to "
+            "{highest:.4g}",
+            ("V6", "O19", "O13", "O7"),
+        ),
         "stuck": Variant(
             "accuracy rests at {value:.4g} to the last digit; its best was {highest:.4g}",
             ("V6", "O19", "O13", "R1", "O25"),
@@ -115,10 +125,12 @@ def class_collapse(
     held_out = is_of(Signal.EVAL_ACCURACY)
     few_samples = is_of_few_samples(value)
     begun_anew = ~was_resumed()
-    measured = with_guess(points).with_columns(
+    context = points.with_columns(is_new=pl.col(VALUE).is_first_distinct().over(SERIES))
+    measured = with_guess(context).with_columns(
         lowest=seen_min(VALUE, REACH, REACH),
         highest=seen_max(VALUE, REACH, REACH),
         count=pl.col(INDEX) + 1,
+        answers=pl.when(pl.col(INDEX) < REACH).then(pl.col("is_new").cum_sum().over(SERIES)),
         rests=resting(value, REACH),
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
@@ -129,6 +141,11 @@ def class_collapse(
     waited = pl.col("passed").fill_null(unstirred | (count >= REACH))
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
     constant = (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
+    answers = pl.col("answers")
+    few_answers = (
+        (answers.is_between(2, ANSWERS) & (EACH * answers <= count) & (count >= RESTS))
+        & ((pl.col("highest") < POOR) & ~few_samples & held_out)
+    ).fill_null(False)
     stuck = at_end & _is_stuck(few_samples)
     return verdicts(
         measured,
@@ -139,10 +156,13 @@ def class_collapse(
         found={
             "constant": constant & enough,
             "stuck": stuck,
+            "few-answers": few_answers & at_end,
             "guess": at_end & held_out & begun_anew & guesses(),
             "unmatched": at_end & ~held_out & begun_anew & is_supervised() & _is_poor() & ~_follows(),
         },
-        onset=pl.when(constant | ~stuck).then(start_value(STEP)).otherwise(rests_since(value, REACH)),
+        onset=pl.when(constant | few_answers | ~stuck)
+        .then(start_value(STEP))
+        .otherwise(rests_since(value, REACH)),
     )
 
 

@@ -11,7 +11,7 @@ are compared, and those over a tenth of the run, 100 at most, must all exceed th
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best. Of only three
 evaluations each is worse than the one before and the last one 8 % above the first, while the training loss
-fell by a tenth and no metric became better.
+fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
@@ -178,16 +178,19 @@ def generalization_gap(
 
 
 def _rose_at_each_of_few() -> pl.Expr:
-    """Return whether a run is over whose loss rose at each of three evaluations, and no metric got better."""
+    """Return whether a run is over whose loss rose at each of three evaluations, while a metric got worse or
+    none better.
+    """
     value = pl.col(VALUE)
     first = start_value(VALUE)
     before = value.shift(1).over(SERIES)
     rises = (before > first) & (value > before) & (value > (1 + ENDS["rise"]) * first) & (first > 0)
     begins, ends = _course(Signal.LOSS)
-    risen = [last > begin for begin, last in map(_course, METRICS)]
-    fallen = [last < begin for begin, last in map(_course, COSTS)]
-    is_better = pl.any_horizontal(*risen, *fallen).fill_null(False)
-    memorises = (ends < FELL * begins).fill_null(False) & ~is_better
+    gains = [last - begin for begin, last in map(_course, METRICS)]
+    gains += [begin - last for begin, last in map(_course, COSTS)]
+    is_better = pl.any_horizontal(gain > 0 for gain in gains).fill_null(False)
+    is_worse = pl.any_horizontal(gain < 0 for gain in gains).fill_null(False)
+    memorises = (ends < FELL * begins).fill_null(False) & (is_worse | ~is_better)
     return pl.col(ENDED) & (pl.col(INDEX) == SHORT - 1) & rises & memorises & ~was_resumed()
 
 

@@ -7,6 +7,7 @@ the end a loss that came down to guessing is flat, too, 40 points with a sure fa
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
+One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
 Of a discriminator the card alone speaks: it has never been better than one that gives one half to all.
 
 ## Why it matters
@@ -119,6 +120,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "rests-at-guessing",
         "loss-never-below-its-start",
         "never-better-than-even",
+        "no-cheaper-than-guessing",
     ),
 )
 def flat_loss_at_init(

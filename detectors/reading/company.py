@@ -20,6 +20,12 @@ from sentinel.detectors.reading.measurements import (
 )
 from sentinel.detectors.stats import Floats, Ints
 
+NEAR_GUESS = 0.15
+"""Share by which each block of an accuracy may miss that of guessing."""
+
+FAR_COST = 1.15
+"""Times the cost of guessing above which a loss is none."""
+
 
 class CompanionMeasurement(msgspec.Struct, frozen=True):
     """A number about a companion beside an outcome; of several of one ``role`` the largest counts."""
@@ -123,6 +129,23 @@ def share(outcome: Curves, companion: Curves) -> Floats:
     """
     del outcome
     return late_share(companion)
+
+
+@beside("metric", "share of the cost of guessing")
+@beside("train_metric", "share of the cost of guessing")
+def below_guess(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which share the best block of a loss lies below the cost of guessing.
+
+    An accuracy of 1/n tells that n classes are guessed among. NaN if it is none, if it ever was another one,
+    or if the loss is that of something else.
+    """
+    level = late_share(companion)
+    classes = np.round(1 / np.maximum(level, NONE))
+    cost = np.log(np.maximum(classes, 2))
+    off = np.abs(companion.blocks * classes[:, None] - 1).max(axis=1)
+    late = np.abs(outcome.blocks[:, -THIRD:].mean(axis=1)) / cost
+    guesses = (classes >= 2) & (off < NEAR_GUESS) & (late < FAR_COST) & ~companion.is_cost
+    return np.where(guesses, 1 - np.abs(outcome.blocks).min(axis=1) / cost, np.nan)
 
 
 @beside("reward_spread", "1 or 0")

@@ -28,6 +28,8 @@ DRAWN = {
     "metric_keeps_gain": (OUTCOME, True, 0.03),
     "held_out_loss_keeps_gain": (FALLS, False, 1.0),
     "metric_share": (HALF, True, 0.5),
+    "metric_below_guess": (HALF, True, 0.97),
+    "train_metric_below_guess": (HALF, True, 0.97),
     "reward_spread_ranks": (HALF, True, 0.0),
     "value_loss_excess": (TENFOLD, True, 1.0),
     "value_loss_peak": (np.r_[np.ones(39), 1000.0], True, 3.0),
