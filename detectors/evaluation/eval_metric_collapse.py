@@ -4,7 +4,7 @@
 An accuracy, score, average precision or overlap whose last three evaluations (ten where there are 40 or more)
 all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
-the highest median of as many evaluations in a row.
+the highest median of as many evaluations in a row. While the run goes on, ten evaluations are awaited.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks. At the
 end another one tells of a metric that fell below its start while the reward rose.
@@ -21,7 +21,8 @@ statistics of batch normalisation, at averaged weights (EMA), and at what a resu
 
 ## When it is wrong
 A next stage of a curriculum, another task or another evaluation set lowers the metric by right. So does
-pruning, until the model has recovered.
+pruning, until the model has recovered. The first evaluations of a network with batch normalisation may fall
+for a while, because its statistics lag behind.
 
 ## Source
 Catalogue O18, V7, O19, GE, R4. The thresholds are measured (`measurements/figures.md`): healthy
@@ -35,9 +36,10 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
+    has_points,
     metric_name,
     recent_max,
     recent_median,
@@ -122,7 +124,7 @@ def eval_metric_collapse(
         measured,
         judged={
             SkipReason.OTHER_TAG: pl.col(SIGNAL).is_in(SHARES),
-            SkipReason.FEW_POINTS: best.is_not_null(),
+            SkipReason.FEW_POINTS: best.is_not_null() & (has_points(MANY) | pl.col(ENDED)),
         },
         found={"collapsed": (best > USEFUL) & (fall > least) & (fall > least_noises * pl.col("noise"))},
         lasts=best - pl.col("level") > least / 2,

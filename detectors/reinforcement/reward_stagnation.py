@@ -26,8 +26,9 @@ A reward that rests at its best is a solved task. Where the spread of rewards is
 be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy of control may explore for
 long before it meets its first reward: for 100 points, or episodes where their length is known, for a third of
 the plan, and while a fifth of the actions are random, a rest is info. So is one of an evaluation while the
-rewards of training move, until the run is over. A sparse reward must rest for five times its usual gap. The
-last rule leaves alone a reward near zero, as in self-play, single episodes, and what a resume goes on from.
+rewards of training move, until the run is over, and one of training while evaluations move. A sparse reward
+must rest for five times its usual gap. The last rule leaves alone a reward near zero, as in self-play, single
+episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -57,13 +58,14 @@ HALF = 0.5  # of the plan
 TENTH = 0.1  # of the coarse history
 MIN_BLIND = 200  # points in which a critic ought to have learned something
 NOTHING_EXPLAINED = 0.01  # of the variance of the returns
+MOVES = {"trains": Signal.REWARD, "evaluates": Signal.EVAL_REWARD}  # whether rewards change
 SUCCESS = 0.85  # of a task that was solved before it was trained
 
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(
-        *(*USED, Signal.REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+        *(*USED, Signal.REWARD, Signal.EVAL_REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
         *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE, Signal.POLICY_ENTROPY),
     ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
@@ -114,7 +116,9 @@ def reward_stagnation(
         entropy_left=pl.col(Signal.POLICY_ENTROPY) / start_median(Signal.POLICY_ENTROPY, LEAST),
         blind=_blind_points(),
         begun=~was_resumed().fill_null(False),
-        trains=(pl.col(Signal.REWARD).diff() != 0).over(SERIES).cast(pl.Float64),
+        **{
+            name: (pl.col(signal).diff() != 0).over(SERIES).cast(pl.Float64) for name, signal in MOVES.items()
+        },
         **{EXCUSED: may_yet_learn()},
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
@@ -166,17 +170,14 @@ def _rested_long_before() -> pl.Expr:
 
 
 def _may_be_chance() -> pl.Expr:
-    """Return whether a rest says little: a policy explores, or only its evaluations rest."""
-    return pl.col("explores") | pl.col(EXCUSED) | _differs_in_training()
+    """Return whether a rest says little: a policy explores, or rewards of the other kind move.
 
-
-def _differs_in_training() -> pl.Expr:
-    """Return whether a run goes on whose training rewards move while those of its evaluation rest.
-
-    Before its first evaluation a log has no value of one, and some write 0.
+    Before its first evaluation a log has no value of one, and some write 0. Once the run is over, evaluations
+    count, because a policy that explores may never succeed in training.
     """
-    lively = recent_max(pl.col("trains"), ROWS - 1, at_least=1) > 0
-    return is_of(Signal.EVAL_REWARD) & ~pl.col(ENDED) & lively.fill_null(value=False)
+    trains, evaluates = (recent_max(pl.col(name), ROWS - 1, at_least=1) > 0 for name in MOVES)
+    others_move = pl.when(is_of(Signal.EVAL_REWARD)).then(trains & ~pl.col(ENDED)).otherwise(evaluates)
+    return pl.col("explores") | pl.col(EXCUSED) | others_move.fill_null(value=False)
 
 
 def _blind_points() -> pl.Expr:
