@@ -93,11 +93,12 @@ def loses_reward(random: Random, shape: Shape) -> Run:
 
 
 def gains_nothing(random: Random, shape: Shape) -> Run:
-    """The reward rests on one number below its best."""
+    """The reward rests on one number below its best, in training and in evaluations."""
     curve = np.interp(shape.time, [0, 0.1, ONSET], [20, 120, 60])
     early = shape.time < ONSET
+    rests = np.where(early, curve + 20 * shape.noise * shape.wander(random), 60.25)
     return policy_of_control(random, shape).but(
-        reward=lambda: np.where(early, curve + 20 * shape.noise * shape.wander(random), 60.25)
+        reward=lambda: rests, eval_reward=lambda: rests[shape.evaluated]
     )
 
 

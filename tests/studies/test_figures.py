@@ -35,7 +35,8 @@ def simulated(name, families, noise, resumes):
     shapes = [
         drawn(random, POINTS.get(name, 100), noise, each_evaluated=each, resumes=resumes) for _ in range(RUNS)
     ]
-    points, steps = alarms(detector, [kind(random, shape) for kind in families for shape in shapes])
+    runs = [kind(random, shape).settled() for kind in families for shape in shapes]
+    points, steps = alarms(detector, runs)
     assert points, "no row was judged"
     return steps
 
