@@ -198,22 +198,13 @@ class Detector(Declaration, frozen=True, kw_only=True):
         """Return the rows of the rule with all columns of FINDINGS, among them how bad each is."""
         import polars as pl
 
-        from sentinel.detectors.schema import (
-            FINDINGS,
-            SEVERITY,
-            VARIANT,
-            WINDOW,
-            severity_columns,
-            severity_of,
-        )
+        from sentinel.detectors.schema import BLANKS, CASTS, SEVERITY, VARIANT, severity_columns, severity_of
 
         declared = {name: variant.severities for name, variant in self.variants.items()}
-        columns = {**FINDINGS, **dict.fromkeys(severity_columns(declared), pl.Boolean())}
-        blanks = {name: kind for name, kind in columns.items() if name not in WINDOW}
-        frame = points.lazy().with_columns(pl.lit(None, dtype=t).alias(n) for n, t in blanks.items())
+        blank = {column: pl.lit(None, dtype=pl.Boolean()) for column in severity_columns(declared)}
         return (
-            self.rule(frame, **parameters)
-            .with_columns(pl.col(n).cast(t) for n, t in FINDINGS.items())
+            self.rule(points.lazy().with_columns(*BLANKS, **blank), **parameters)
+            .with_columns(CASTS)
             .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )

@@ -82,6 +82,12 @@ FINDINGS: dict[str, pl.DataType] = {
 }
 
 
+BLANKS = [pl.lit(None, dtype=kind).alias(name) for name, kind in FINDINGS.items() if name not in WINDOW]
+"""The columns of FINDINGS that a rule need not have, as they are then."""
+
+CASTS = [pl.col(name).cast(kind) for name, kind in FINDINGS.items()]
+
+
 def severity_columns(declared: Mapping[str, Sequence[Severity]]) -> dict[str, Severity]:
     """Return the columns that a rule may have, the worst severity first: of variants with several ones."""
     several = {severity for severities in declared.values() if len(severities) > 1 for severity in severities}

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from google.protobuf.message import DecodeError
-
 from sentinel.sources.base import Ending, EndKind, Line
 from sentinel.sources.identity import Label
 from sentinel.sources.readers.axis import count_of
@@ -67,6 +65,8 @@ def parse(record: bytes, version: int) -> Content:
 
 
 def _of_protobuf(record: bytes) -> Content:
+    from google.protobuf.message import DecodeError  # slow to import
+
     try:
         message = record_type().FromString(record)
     except DecodeError as error:
