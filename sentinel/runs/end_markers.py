@@ -16,7 +16,6 @@ from pathlib import Path
 
 from sentinel.common.paths import exists, is_directory
 from sentinel.common.text import clean_text
-from sentinel.runs.exit_messages import ending_in
 from sentinel.runs.state import last_write
 from sentinel.sources.base import Ending, EndKind, Run
 from sentinel.sources.readers.files import open_log
@@ -58,6 +57,8 @@ def last_words(run: Run, attempts: int = 1) -> Ending | None:
 
 def ending_in_file(file: Path, attempts: int = 1) -> Ending | None:
     """Return how a run ended by the last lines that it printed into a file. Raises OSError."""
+    from sentinel.runs.exit_messages import ending_in  # slow to import
+
     return ending_in([*_visible_lines(_tail(file))], attempts, partial(_head, file))
 
 

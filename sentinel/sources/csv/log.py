@@ -7,7 +7,6 @@ of W&B and TensorBoard, and similar files. If no column counts the steps, the ro
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel.sources.base import Run, Source
@@ -42,7 +41,6 @@ def run_in(path: Path) -> Run | None:
     return Run(path, FORMAT, Table(path, is_general=False), part=part_of_data(path))
 
 
-@dataclass(frozen=True)
 class Table(TwoReaders):
     """One file. The general reader begins if it has no header with the columns of a training log."""
 

@@ -10,7 +10,6 @@ asked of a file with the name of a log.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,6 @@ def _document_run(path: Path) -> Run:
     return Run(path, FORMAT, JsonDocument(path, is_general=False), has_parallel_streams=True)
 
 
-@dataclass(frozen=True)
 class JsonDocument(TwoReaders):
     """One document. The general reader begins if it is no list of entries that plainly are a log."""
 
