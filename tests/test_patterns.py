@@ -45,8 +45,8 @@ FULLMATCH = {pattern.pattern for pattern in (records.NUMBER, *lines._BEGUN_BLOCK
 """What matches whole texts alone, and has another name in the loop that uses it."""
 
 SHORT = {
-    ("sentinel.sources.console.log", "_NAME"): MAX_NAME,
-    ("sentinel.sources.swanlab.log", "_NAME"): MAX_NAME,
+    ("sentinel.sources.console.log", "_CONSOLE_NAME"): MAX_NAME,
+    ("sentinel.sources.swanlab.log", "_SWANLAB_NAME"): MAX_NAME,
 }
 """The patterns that read short texts alone, with their lengths."""
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SCHEMES = ("s3", "gs")
 
 _MAX_REQUESTS = 16  # of a worker at once
-_SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
+_HYDRA_SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
 _NOTHING = "nothing lies there, or nothing that may be seen"
 _DENIED = re.compile(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
@@ -57,7 +57,7 @@ class Bucket(msgspec.Struct, frozen=True):
                     any_there = True
                     folder, _, name = listing["path"].rpartition("/")
                     below = listing["path"].removeprefix(prefix).lstrip("/")
-                    directory = below.removesuffix(_SETTINGS).rpartition("/")[0]
+                    directory = below.removesuffix(_HYDRA_SETTINGS).rpartition("/")[0]
                     if is_wanted(below, listing["size"]) and not _is_left_out(directory):
                         stamp = f"{listing['size']}\0{listing['e_tag'] or listing['last_modified']}"
                         yield ListedFile(self._address(folder), name, stamp)

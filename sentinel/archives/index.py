@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MAX_OBJECTS = 256  # runs that are Python objects at once, before they become columns
 
-_COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
+_RUN_COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
     "id": pl.Int64,  # a hash, as "joints", "processes", "program" and "kind" are
     "part": pl.UInt32,
@@ -71,7 +71,7 @@ class Contents(msgspec.Struct, frozen=True):
             for row, content in enumerate(archive_results.packed(key))
         )
         rows = pl.concat(
-            [pl.DataFrame(chunk, dict(_COLUMNS), orient="row") for chunk in _in_chunks(run_rows)]
+            [pl.DataFrame(chunk, dict(_RUN_COLUMNS), orient="row") for chunk in _in_chunks(run_rows)]
         )
         rows = rows.sort("place", "id", maintain_order=True)
         # A run to which a link leads may be in two parts. The last one counts.

@@ -32,7 +32,7 @@ from sentinel.common.text import clean_text
 from sentinel.sources.readers.files import open_log
 
 _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
-_TABLES = ("incidents", "runs")
+_PARQUET_TABLES = ("incidents", "runs")
 _FAILURES = (OSError, pl.exceptions.PolarsError)  # of a table that is read or written
 
 _BLOCK_ROWS = 64  # rows of a table of runs that are read at once
@@ -93,7 +93,7 @@ class Results:
         Raises SentinelError if they cannot be written, or if another process writes.
         """
         try:
-            for table_name in ("parts", *_TABLES):
+            for table_name in ("parts", *_PARQUET_TABLES):
                 (self._directory / table_name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise SentinelError(f"{self._directory}: results cannot be written: {error.strerror}") from None
@@ -151,7 +151,7 @@ class Results:
         )
         _replace(self._file("runs", part_key), table)
         failures = sum(record.overview is None for record in archived_runs)
-        checksums = {kind: _checksum(self._file(kind, part_key)) for kind in _TABLES}
+        checksums = {kind: _checksum(self._file(kind, part_key)) for kind in _PARQUET_TABLES}
         self._write_state(part_key, PartState(str(self.shard), self._owners.stamp, failures, checksums))
         return failures
 
@@ -195,7 +195,7 @@ class Results:
                 shard = part_state.shard if part_state else ""
                 is_own = shard == str(self.shard) and part_file.stem not in keys
                 if is_own or (all_done and not shard.endswith(shard_count)):
-                    for table_name in _TABLES:
+                    for table_name in _PARQUET_TABLES:
                         self._file(table_name, part_file.stem).unlink(missing_ok=True)
                     part_file.unlink(missing_ok=True)
 

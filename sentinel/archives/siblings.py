@@ -139,7 +139,7 @@ class _StoredSiblings:
 
 @lru_cache(MAX_SETTINGS)
 def _run_fingerprint(framework: str | None, tags: frozenset[str], settings: bytes) -> Fingerprint:
-    return Fingerprint(framework, tags, frozenset(map(_interned_setting, _SETTINGS.decode(settings))))
+    return Fingerprint(framework, tags, frozenset(map(_interned_setting, _SETTINGS_DECODER.decode(settings))))
 
 
 @lru_cache(_MAX_SHARED_SETTINGS)
@@ -173,5 +173,5 @@ class _SiblingRule(msgspec.Struct, frozen=True):
         return guard(run, "siblings", partial(tracker.advance, verdicts)) or ()
 
 
-_SETTINGS = msgspec.msgpack.Decoder(list[tuple[str, str]])
+_SETTINGS_DECODER = msgspec.msgpack.Decoder(list[tuple[str, str]])
 _SIGNALS = msgspec.msgpack.Decoder(dict[str, list[str]])

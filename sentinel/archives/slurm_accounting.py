@@ -18,7 +18,7 @@ import polars as pl
 
 from sentinel.common.errors import SentinelError
 
-_COLUMNS = ("WorkDir", "User", "Account", "AllocTRES", "Start", "End")
+_SLURM_COLUMNS = ("WorkDir", "User", "Account", "AllocTRES", "Start", "End")
 _GPUS = re.compile(r"\bgres/gpu=(\d+)")
 
 
@@ -47,14 +47,14 @@ class Owners(msgspec.Struct, frozen=True):
         """Return the jobs in a Parquet table. Raises SentinelError if it is none, or lacks a column."""
         try:
             content = table.read_bytes()
-            job_rows = pl.read_parquet(content, columns=list(_COLUMNS))
+            job_rows = pl.read_parquet(content, columns=list(_SLURM_COLUMNS))
         except (OSError, pl.exceptions.PolarsError) as error:
             raise SentinelError(
-                f"--owners {table}: no Parquet table with the columns {', '.join(_COLUMNS)} "
+                f"--owners {table}: no Parquet table with the columns {', '.join(_SLURM_COLUMNS)} "
                 f"({type(error).__name__})"
             ) from None
         jobs: dict[str, list[_Job]] = {}
-        for row in job_rows.unique().sort(_COLUMNS).iter_rows(named=True):
+        for row in job_rows.unique().sort(_SLURM_COLUMNS).iter_rows(named=True):
             if row["WorkDir"]:
                 jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
         return cls(jobs, blake2b(content, digest_size=8).hexdigest())

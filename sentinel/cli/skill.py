@@ -8,7 +8,7 @@ import typer
 
 from sentinel.common.errors import SentinelError
 
-_NAME = "skills/sentinel/SKILL.md"
+_SKILL_FILE = "skills/sentinel/SKILL.md"
 
 _Claude = Annotated[bool, typer.Option("--claude", help="Write it to ~/.claude/skills, for Claude Code.")]
 _Codex = Annotated[bool, typer.Option("--codex", help="Write it to ~/.codex/skills, for Codex.")]
@@ -20,7 +20,7 @@ def skill(claude: _Claude = False, codex: _Codex = False, print_: _Print = False
     text = files(__package__).joinpath("skill.md").read_text("utf-8")
     for is_wanted, home in ((claude, ".claude"), (codex, ".codex")):
         if is_wanted:
-            file = Path.home() / home / _NAME
+            file = Path.home() / home / _SKILL_FILE
             try:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, "utf-8")

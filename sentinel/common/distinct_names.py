@@ -7,9 +7,9 @@ from itertools import count
 
 from sentinel.common.text import elided
 
-_WORDS = re.compile(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
+_NAME_WORDS = re.compile(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
 """A word of a path with what ends it. The minus of `1e-3` ends none."""
-_GAP = "…"
+_ELLIPSIS = "…"
 
 
 def distinct(names: Sequence[str], max_characters: int) -> list[str]:
@@ -20,7 +20,7 @@ def distinct(names: Sequence[str], max_characters: int) -> list[str]:
     """
     if all(len(name) <= max_characters for name in names):
         return [*names]
-    words = {name: _WORDS.findall(name) for name in names}
+    words = {name: _NAME_WORDS.findall(name) for name in names}
     short: dict[str, str] = {}
     for size in dict.fromkeys(len(each) for each in words.values()):
         same_size = {name: each for name, each in words.items() if len(each) == size}
@@ -56,8 +56,8 @@ def _width(widths: Sequence[int], chosen: set[int]) -> int:
 
 def _joined(name: Sequence[str], chosen: set[int]) -> str:
     """Return the chosen words of a name, with one mark for each gap."""
-    chosen_words = "".join(word if index in chosen else _GAP for index, word in enumerate(name))
-    return re.sub(f"{_GAP}+", _GAP, chosen_words)
+    chosen_words = "".join(word if index in chosen else _ELLIPSIS for index, word in enumerate(name))
+    return re.sub(f"{_ELLIPSIS}+", _ELLIPSIS, chosen_words)
 
 
 def _numbered(short: Mapping[str, str], max_characters: int) -> dict[str, str]:

@@ -17,7 +17,7 @@ MASK = "***"
 
 _MAX_NAMES = 10_000  # that are remembered
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_WORDS = {
     "secret", "secrets", "credential", "credentials", "cookie", "cookies", "dsn", "apikey", "authtoken",
     "passphrase", "pwd", "jwt", "authorization", "webhook",
@@ -45,9 +45,9 @@ _NO_SECRET = re.compile(
 )
 """Values that hold no secret whatever their name: special tokens, placeholders and names of variables."""
 
-_NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?%?", re.I)
+_PLAIN_NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?%?", re.I)
 
-_FORMS = re.compile(
+_SECRET_FORMS = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<![A-Za-z0-9])(?:"
     r"hf_(?=[A-Za-z]{0,60}[A-Z0-9])[A-Za-z0-9]{8,}"
@@ -68,13 +68,13 @@ _LED = re.compile(
     r"|(\b(?:Bearer|Basic)\s+)[\w.~+/=-]{8,}",
     re.I,
 )
-_NAMED = re.compile(
+_NAMED_SECRET = re.compile(
     r"(?<![\w.-])(?:--?(?P<flag>[A-Za-z][\w.-]{0,80})(?:=|\s{1,3}(?!-))|"
     r"(?P<name>[A-Za-z][\w.-]{1,80})(?:\\?[\"'])?\s{0,3}[=:]\s{0,3})(?:\\?[\"'])?"
 )
 """A name and what stands between it and its value."""
 
-_VALUE = re.compile(r"[^\s\"',;&{}()\[\]\\]+")
+_SECRET_VALUE = re.compile(r"[^\s\"',;&{}()\[\]\\]+")
 _MIN_CHARACTERS = 6  # of the value of a pair within a text
 
 
@@ -88,10 +88,10 @@ def _secret_word(name: str) -> str:
     """Return the word that makes a name that of a secret; empty if it is none."""
     parts = [part for part in re.split(r"[./]", name) if part and not part.isdecimal()]
     for part in parts:
-        for word in map(str.lower, _WORD.findall(part)):
+        for word in map(str.lower, _NAME_WORD.findall(part)):
             if word in _SECRET_WORDS or word.startswith(_PASSWORD):
                 return _PASSWORD if word.startswith(_PASSWORD) else word
-    words = [*map(str.lower, _WORD.findall(parts[-1]))] if parts else []
+    words = [*map(str.lower, _NAME_WORD.findall(parts[-1]))] if parts else []
     *earlier_words, last_word = words or [""]
     if last_word == "token" and not (earlier_words and earlier_words[-1] in _TOKENS_OF_TEXT):
         return last_word
@@ -121,7 +121,7 @@ def masked_text(text: str) -> str:
     """Return a text with a mask for each secret in it, known by its form or by the name before it."""
     if len(text) < _MIN_CHARACTERS:
         return text
-    return _without_named(_LED.sub(_masked_rest, _FORMS.sub(MASK, text)))
+    return _without_named(_LED.sub(_masked_rest, _SECRET_FORMS.sub(MASK, text)))
 
 
 def _masked_rest(match: re.Match[str]) -> str:
@@ -133,8 +133,8 @@ def _without_named(text: str) -> str:
     """Return the text with a mask for each value that stands behind the name of a secret."""
     parts = []
     end = 0
-    for match in _NAMED.finditer(text):
-        value = _VALUE.match(text, match.end())
+    for match in _NAMED_SECRET.finditer(text):
+        value = _SECRET_VALUE.match(text, match.end())
         if value is not None and match.end() >= end and _is_secret_value(match, value[0]):
             parts += [text[end : match.end()], MASK]
             end = value.end()
@@ -147,5 +147,5 @@ def _is_secret_value(match: re.Match[str], value: str) -> bool:
         return False
     if meaning == _PASSWORD or (match["flag"] and match[0].endswith("=")):
         return True
-    is_sure = match["flag"] or len(_WORD.findall(match["name"])) > 1
-    return bool(is_sure) and len(value) >= _MIN_CHARACTERS and not _NUMBER.fullmatch(value)
+    is_sure = match["flag"] or len(_NAME_WORD.findall(match["name"])) > 1
+    return bool(is_sure) and len(value) >= _MIN_CHARACTERS and not _PLAIN_NUMBER.fullmatch(value)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
-_TOKEN = re.compile(
+_TOML_TOKEN = re.compile(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
     r'|"(?:[^"\\\n]|\\.)*+"'
@@ -81,7 +81,7 @@ def _statements(text: str) -> Iterator[_Statement]:
     begin = 0
     depth = 0
     line = 1
-    for token in _TOKEN.finditer(text):
+    for token in _TOML_TOKEN.finditer(text):
         piece = token[0]
         if piece in ("[", "{"):
             depth += 1

@@ -8,7 +8,7 @@ from sentinel.archives.reducing import Archive, SettledRun
 from sentinel.incidents.json_body import incident_body
 from sentinel.report.json import ReplayBody, ReplayedRunBody, comparison_body, notification_bodies, run_body
 
-_INDENT = "\n    "  # of a run
+_JSON_INDENT = "\n    "  # of a run
 
 
 def pieces(archive: Archive) -> Iterator[str]:
@@ -32,7 +32,7 @@ def pieces(archive: Archive) -> Iterator[str]:
     yield json_before + runs
     separator = ""
     for run in archive.runs():
-        yield separator + _INDENT + _json_text(_body(run)).replace("\n", _INDENT)
+        yield separator + _JSON_INDENT + _json_text(_body(run)).replace("\n", _JSON_INDENT)
         separator = ","
     yield ("\n  " if separator else "") + json_after
 

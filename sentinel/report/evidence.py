@@ -41,7 +41,7 @@ def in_words(value: Any, unit: Unit) -> str:
     """Return a value with its unit: "12%", "3.2 nats", "7 min", "step 400". Text stays as it is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return _FORMS[unit](value) if unit in _FORMS else f"{number(value)} {unit.value}"
+    return _UNIT_FORMS[unit](value) if unit in _UNIT_FORMS else f"{number(value)} {unit.value}"
 
 
 def number(value: float) -> str:
@@ -56,7 +56,7 @@ def _count_text(value: float) -> str:
     return f"{round(value):,}" if math.isfinite(value) else number(value)
 
 
-_FORMS: Mapping[Unit, Callable[[float], str]] = {
+_UNIT_FORMS: Mapping[Unit, Callable[[float], str]] = {
     Unit.NONE: number,
     Unit.SHARE: lambda share: f"{100 * share:.3g}%",
     Unit.COUNT: _count_text,

@@ -19,7 +19,7 @@ from sentinel.sources.registry import format_named
 _MAX_TAGS = 3
 _FURTHER = "also in "  # before a log that does not tell most of its training
 _MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
-_UNITS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
+_UNIT_WORDS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
 
 def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator[tuple[int, str]]:
@@ -117,7 +117,7 @@ def _logged_times(run: ListedRun) -> str:
 
 def _outcome_text(outcome: Outcome) -> str:
     """Return the series by which the run is judged, as in "val_mcc, higher is better, held-out, a share"."""
-    unit = _UNITS.get(outcome.role.unit)
+    unit = _UNIT_WORDS.get(outcome.role.unit)
     outcome_parts = [
         clean_text(outcome.tag),
         f"{outcome.role.direction} is better",

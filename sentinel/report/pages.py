@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 80
 _PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
-_FORMAT = re.compile(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
+_EVIDENCE_FORMAT = re.compile(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
 
 
 class PageBody(TypedDict):
@@ -190,7 +190,7 @@ def _messages(detector: Declaration) -> Iterator[str]:
         yield "This is a preview: only sinks with `include_preview = true` are sent anything of it.\n"
     for name, variant in detector.variants.items():
         cited = f" ({', '.join(variant.catalogue)})" if variant.catalogue else ""
-        message = _FORMAT.sub(r"{\1}", variant.message)
+        message = _EVIDENCE_FORMAT.sub(r"{\1}", variant.message)
         yield f"- **{name}** ({severities(variant.severities)}): {message}{cited}"
 
 

@@ -19,7 +19,7 @@ from sentinel.sources.identity import RunIdentity
 from sentinel.sources.location import Url
 from sentinel.storage.store import RunRow, Store
 
-_EVENTS = {
+_EVENT_OF_STATE = {
     State.FIRING: Event.FIRING,
     State.ESCALATED: Event.ESCALATED,
     State.RESOLVED: Event.RESOLVED,
@@ -47,7 +47,7 @@ def recorded_run(row: RunRow) -> Run:
 
 def event_of(incident: Incident) -> Event:
     """Return the event by which a message would say what is so of an incident."""
-    return Event.ENDED if incident.ended and incident.open else _EVENTS[incident.state]
+    return Event.ENDED if incident.ended and incident.open else _EVENT_OF_STATE[incident.state]
 
 
 def recorded_incident(

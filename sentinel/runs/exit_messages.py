@@ -51,17 +51,17 @@ _EARLY = re.compile(
 _EPOCH = re.compile(
     r"\bepochs?\b\s{0,4}[:#=]?\s{0,4}[\[(]?\s{0,4}(\d{1,6})\s{0,2}(?:/|of)\s{0,2}(\d{1,6})", re.IGNORECASE
 )
-_COUNT = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
+_COUNT_OF_TOTAL = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
 _BAR = re.compile(r"100%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
 _ANY_BAR = re.compile(r"\d{1,3}%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
 _OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch(?!_\d)", re.IGNORECASE)
 """The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
 counts all steps, it is a key, and in the name of a checkpoint it is a part."""
-_VALUE = re.compile(r"(?<!\w)[^\Wa-z]*+[a-z]\w*+\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
+_METRIC_VALUE = re.compile(r"(?<!\w)[^\Wa-z]*+[a-z]\w*+\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
 _OPEN_BAR = re.compile(r"\dit \[")  # that does not know its total
 _TRACEBACK = "Traceback (most recent call last):"
 _FRAME = re.compile(r"[ \t]+\S")
-_ERROR = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
+_PYTHON_ERROR = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
 _DIGITS = re.compile(r"\d+")
 
 
@@ -83,7 +83,7 @@ def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[s
     early_stop = _early_stop(lines, attempts)
     if early_stop is not None:
         return early_stop
-    counts = next(filter(_COUNT.search, reversed(last)), None)
+    counts = next(filter(_COUNT_OF_TOTAL.search, reversed(last)), None)
     if counts is None:
         return None
     ended = _counts_are_full(counts, lines, attempts) or _ends_its_last_epoch(counts, lines, head)
@@ -121,13 +121,13 @@ def _counts_are_full(line: str, lines: Sequence[str], attempts: int) -> bool:
 
     A line that announces an epoch says nothing of its end, so an epoch counts only beside a value.
     """
-    counts = _COUNT.findall(line)
+    counts = _COUNT_OF_TOTAL.findall(line)
     if any(int(count) != int(total) for count, total in counts):
         return False
     epoch = _EPOCH.search(line)
     if epoch is not None:
         rows_of_epoch = sum(_is_row_of_epoch(other, epoch[0], counts) for other in lines)
-        return _VALUE.search(line[epoch.end() :]) is not None and rows_of_epoch <= attempts
+        return _METRIC_VALUE.search(line[epoch.end() :]) is not None and rows_of_epoch <= attempts
     bar = _BAR.search(line)
     if bar is not None:
         return _full_bars(bar[1], lines) <= attempts and not any(map(_OF_AN_EPOCH.search, lines))
@@ -137,9 +137,9 @@ def _counts_are_full(line: str, lines: Sequence[str], attempts: int) -> bool:
 def _is_row_of_epoch(line: str, epoch: str, counts: Sequence[tuple[str, str]]) -> bool:
     """Return whether a line has a value, names the epoch in these words, and begins with these counts."""
     match = _EPOCH.search(line)
-    if match is None or match[0] != epoch or not _VALUE.search(line):
+    if match is None or match[0] != epoch or not _METRIC_VALUE.search(line):
         return False
-    return _COUNT.findall(line)[: len(counts)] == counts
+    return _COUNT_OF_TOTAL.findall(line)[: len(counts)] == counts
 
 
 def _full_bars(total: str, lines: Sequence[str]) -> int:
@@ -160,7 +160,7 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
 
     ``line`` is the last one that counts. What it counts beside epochs must be at its end.
     """
-    if any(int(count) != int(total) for count, total in _COUNT.findall(_EPOCH.sub("", line))):
+    if any(int(count) != int(total) for count, total in _COUNT_OF_TOTAL.findall(_EPOCH.sub("", line))):
         return False
     epochs = _epochs(lines)
     if len(epochs) < 2:
@@ -172,7 +172,7 @@ def _ends_its_last_epoch(line: str, lines: Sequence[str], head: Callable[[], Ite
     is_complete = last_at - previous_at <= len(lines) - last_at
     if not (is_next and is_complete) or _OPEN_BAR.search(lines[-1]):
         return False
-    if not any(map(_VALUE.search, lines[last_at:])):
+    if not any(map(_METRIC_VALUE.search, lines[last_at:])):
         return False
     if last == total - 1:  # it counts from 0
         firsts = (_EPOCH.search(text) for text in head())
@@ -194,7 +194,7 @@ def _cut_traceback(lines: Sequence[str]) -> Ending | None:
 
     A progress bar may have overwritten the rest.
     """
-    if lines and _ERROR.match(lines[-1]):
+    if lines and _PYTHON_ERROR.match(lines[-1]):
         return None if preempts(lines[-1]) else _printed_ending(EndKind.CRASHED, lines[-1])
     begin = next((index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
     frames = lines[begin + 1 :]

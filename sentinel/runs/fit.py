@@ -18,7 +18,7 @@ _PREFERENCE = frozenset({Signal.PREFERENCE_LOSS, Signal.PREFERENCE_MARGIN, Signa
 _ADVERSARIAL = frozenset({Signal.GENERATOR_LOSS, Signal.DISCRIMINATOR_LOSS})
 _LANGUAGE_POLICY = frozenset({Signal.KL, Signal.COMPLETION_LENGTH, Signal.CLIPPED_COMPLETION_RATIO})
 
-_NAMES = {
+_SIGNAL_NAMES = {
     Signal.LEARNING_RATE: "lr",
     Signal.GRAD_NORM: "grad_norm",
     Signal.TOKENS_PER_SECOND: "tokens_per_second",
@@ -60,7 +60,7 @@ def fit(signals: Collection[str], lacking: Mapping[str, Sequence[str]], detector
     would_add: Counter[str] = Counter()
     for missing in unable:
         if loggable.issuperset(missing):
-            would_add[" with ".join(_NAMES[Signal(name)] for name in missing)] += 1
+            would_add[" with ".join(_SIGNAL_NAMES[Signal(name)] for name in missing)] += 1
     able = detectors - len(unable)
     return Fit(able, able + would_add.total(), dict(would_add.most_common()))
 

@@ -39,7 +39,7 @@ from sentinel.sources.registry import format_named
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
-_KINDS = re.compile(
+_LOG_FOLDER = re.compile(
     "logs?|tb|tensorboard|csv|jsonl?|events|tfevents|summar(y|ies)|metrics|console"
     "|(tb|tensorboard|csv|lightning)_logs"
 )
@@ -48,7 +48,7 @@ _KINDS = re.compile(
 _SAVED = re.compile("out(put)?s?|checkpoints?|ckpts?")
 """Directories for what a training saves, which say nothing about it. It may log there or beside them."""
 
-_USUAL = re.compile(
+_USUAL_LOG_NAME = re.compile(
     "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
     "|(system|gpu|hardware|resource)s?(_(metrics|stats|usage|monitor))?"
@@ -61,7 +61,7 @@ _VERSION = re.compile(r"version_\d+")  # directories of Lightning
 _OUTPUT_SETTING = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
 
-_ID = "id "  # what a join key begins with that is an id of W&B
+_ID_KEY = "id "  # what a join key begins with that is an id of W&B
 _PLACE = "place "  # what a join key begins with that is a place
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
 _RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
@@ -275,12 +275,12 @@ def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEv
 def wandb_ids(log_path: Path, beside: Iterable[str] = ()) -> frozenset[str]:
     """Return the join keys by W&B's ids in the names of a log, and of the files ``beside`` it."""
     names = (*map(_WANDB.fullmatch, log_path.parts), *map(_RECORD.fullmatch, (log_path.name, *beside)))
-    return frozenset(f"{_ID}{match[1]}" for match in names if match)
+    return frozenset(f"{_ID_KEY}{match[1]}" for match in names if match)
 
 
 def _has_id(keys: Iterable[str]) -> bool:
     """Return whether some join keys hold an id of W&B."""
-    return any(key.startswith(_ID) for key in keys)
+    return any(key.startswith(_ID_KEY) for key in keys)
 
 
 def _logged_times(metadata: RunMetadata) -> tuple[float, float] | None:
@@ -303,11 +303,11 @@ def _home(log_path: Path) -> Path:
     names: list[str] = []  # that distinguish trainings of the directory
     if log_path.suffix and not is_directory(log_path):
         directory = log_path.parent
-        names = [] if _USUAL.fullmatch(log_path.stem) else [log_path.stem]
+        names = [] if _USUAL_LOG_NAME.fullmatch(log_path.stem) else [log_path.stem]
     if _VERSION.fullmatch(directory.name):
         names = [directory.name, *names]
         directory = directory.parent
-    while _KINDS.fullmatch(directory.name):
+    while _LOG_FOLDER.fullmatch(directory.name):
         directory = directory.parent
     return directory.joinpath(*names)
 

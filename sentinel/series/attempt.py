@@ -34,7 +34,7 @@ MAX_TAGS_PER_SIGNAL = 128
 MAX_JUDGED_TAGS = 16
 """Signals of which only the first tags are judged. Their other tags are parts of a whole, not the whole."""
 
-_PLANNED = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
+_PLANNED_SIGNALS = {Last(Signal.TOTAL_STEPS), Last(Signal.WARMUP_STEPS)}
 """Signals that the settings of a run state if its log does not."""
 
 _DERIVED = frozenset(derived.signal for derived in DERIVED)
@@ -88,7 +88,7 @@ class Attempt(msgspec.Struct, array_like=True):
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
-        self.context.extend(fresh | self._standings(fresh, specs), specs.uses | _PLANNED, self.tags)
+        self.context.extend(fresh | self._standings(fresh, specs), specs.uses | _PLANNED_SIGNALS, self.tags)
         complete = [*self._complete(specs, raw, fresh)]
         requests = [
             JoinRequest(f"{spec.key} {points.tag}", points, (*spec.uses, *spec.lists))
@@ -212,7 +212,7 @@ def _judged_rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | Non
         column_index: column for column_index, column in enumerate(values[:signals]) if column is not None
     }
     for column_index, use in enumerate(spec.uses, len(spec.needs)):
-        if use in _PLANNED and plans.state(use.signal):
+        if use in _PLANNED_SIGNALS and plans.state(use.signal):
             planned = plans.column(use.signal, points.position, points.step)
             logged = columns.get(column_index, planned)
             columns[column_index] = np.where(np.isnan(logged), planned, logged)

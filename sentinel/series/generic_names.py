@@ -18,8 +18,14 @@ from sentinel.series.probes import probe
 from sentinel.series.tag_words import EVAL, FILLERS, PERCENT, TRAIN, spelled, words_of
 from sentinel.sources.readers.splits import COMPARED
 
-_KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
-_ACCURACIES = [*(f"{kind}accuracy" for kind in _KINDS), "top 1", "top 1 accuracy", "accuracy 1", "prec 1"]
+_ACCURACY_KINDS = ("", "binary ", "categorical ", "sparse categorical ", "token ", "overall ")
+_ACCURACIES = [
+    *(f"{kind}accuracy" for kind in _ACCURACY_KINDS),
+    "top 1",
+    "top 1 accuracy",
+    "accuracy 1",
+    "prec 1",
+]
 
 _LOSSES = ("loss", "cost", "nll", "total loss", "lm loss", "mlm loss")
 _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error", "mean absolute error")
@@ -203,27 +209,27 @@ _OF_AGENTS = frozenset(
 _SUBSETS = frozenset({"forget", "retain"})
 """The sets of unlearning, in front of a part of the data."""
 
-_PARTS = EVAL | TRAIN
+_SPLIT_WORDS = EVAL | TRAIN
 
 # A lower bound is logged as it is, or negated as a loss.
 _EITHER_SIGN = frozenset({"elbo", "elbo loss"})
 
 # The order of the words distinguishes a speed from its inverse.
-_COUNTED = "batch|batches|it|its|iter|iters|iteration|iterations|step|steps"
+_STEP_WORDS = "batch|batches|it|its|iter|iters|iteration|iterations|step|steps"
 _SPEEDS: Mapping[str, Meaning] = {
     "(tok|tokens) (per (gpu|device) )?(per )?(s|sec|second)( (per )?(gpu|device))?|tps": Meaning(
         Signal.TOKENS_PER_SECOND
     ),
-    f"({_COUNTED}|samples|sequences|examples|images|imgs|frames) (per )?(s|sec|second)": Meaning(
+    f"({_STEP_WORDS}|samples|sequences|examples|images|imgs|frames) (per )?(s|sec|second)": Meaning(
         Signal.THROUGHPUT
     ),
     "sps|fps|throughput": Meaning(Signal.THROUGHPUT),
     # Time steps are a count of steps of an environment.
-    f"(s|sec|seconds) (per )?({_COUNTED})|time (per ({_COUNTED})|batch|it|iter|iteration)": Meaning(
+    f"(s|sec|seconds) (per )?({_STEP_WORDS})|time (per ({_STEP_WORDS})|batch|it|iter|iteration)": Meaning(
         Signal.STEP_TIME
     ),
     "(step|iter|iteration) time( s| sec| seconds)?": Meaning(Signal.STEP_TIME),
-    f"ms (per )?({_COUNTED})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
+    f"ms (per )?({_STEP_WORDS})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
 }
 _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"
 
@@ -259,7 +265,9 @@ def _meaning_of_words(tag: str) -> Meaning | None:
     """Return the meaning of the words of a tag, without what only says of which part or agent they are."""
     words = words_of(COMPARED.sub("", tag))
     words = [word for before, word in pairwise(["", *words]) if not (before in EVAL and word.isdigit())]
-    words = [word for word, after in pairwise([*words, ""]) if not (word in _SUBSETS and after in _PARTS)]
+    words = [
+        word for word, after in pairwise([*words, ""]) if not (word in _SUBSETS and after in _SPLIT_WORDS)
+    ]
     meaning = _meaning(words)
     rest = _without_agents(words)
     if meaning is not None or len(rest) == len(words):

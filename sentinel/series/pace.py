@@ -27,7 +27,7 @@ MIN_SECONDS = 1e-6
 MAX_RECENT = 64
 """Points of a clock within which that many seconds must pass."""
 
-_UNITS = {"ms": 0.001, "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hours": 3600.0}
+_SECONDS_OF_UNIT = {"ms": 0.001, "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hours": 3600.0}
 _ELAPSED = re.compile(
     r"(?:.*/)?(?:time[ _/])?(?:elapsed|total[ _]time|run[ _]?time|wall[ _]?time)(?:[ _]time)?"
     r"[ _]?\(?(?P<unit>ms|s|secs?|seconds|mins?|minutes|h|hours)?\)?",
@@ -47,7 +47,7 @@ Seconds = Callable[[Floats, Steps], Floats]
 def elapsed_seconds(tag: str) -> Seconds | None:
     """Return how the values of a tag tell the time; None if they do not."""
     if elapsed := _ELAPSED.fullmatch(tag):
-        seconds = _UNITS.get((elapsed["unit"] or "s").lower(), 1.0)
+        seconds = _SECONDS_OF_UNIT.get((elapsed["unit"] or "s").lower(), 1.0)
         return lambda values, _: values * seconds
     if average := _AVERAGE.fullmatch(tag):
         if (average["speed"] or "").lower() == "s/it":

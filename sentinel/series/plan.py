@@ -23,7 +23,7 @@ from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.series.buckets import Floats, Steps
 from sentinel.series.naming import profiles
 
-_FILE = Path(__file__).with_name("settings.toml")
+_SETTINGS_FILE = Path(__file__).with_name("settings.toml")
 _MAX_NAME_PARTS = 2  # parts of a dotted key that make a name
 _OTHER = "other"  # the choice for a text that no other choice has
 _OFF = ("false", "none", "null", "no", "off", "0", "")  # texts of a switch that is off
@@ -109,7 +109,7 @@ def _setting_text(setting: Setting, stated: Any) -> str | None:
 
 @cache
 def _setting_rows() -> dict[str, Any]:
-    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+    return tomllib.loads(_SETTINGS_FILE.read_text(encoding="utf-8"))
 
 
 @cache
@@ -172,7 +172,7 @@ class Plans(msgspec.Struct, array_like=True):
         return None if is_past else value
 
 
-_END = np.iinfo(np.int64).max  # a position after all others
+_LAST_POSITION = np.iinfo(np.int64).max  # a position after all others
 
 
 class KnownOfStream(msgspec.Struct, frozen=True):
@@ -222,5 +222,5 @@ class KnownOfRun(msgspec.Struct, frozen=True):
 
     def setting(self, name: str, position: int, step: int) -> float | str | bool | None:  # noqa: ARG002
         """Return the last value of a setting in the first stream that knows it."""
-        values = (stream.setting(name, _END, 0) for stream in self.streams)
+        values = (stream.setting(name, _LAST_POSITION, 0) for stream in self.streams)
         return next((value for value in values if value is not None), None)

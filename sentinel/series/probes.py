@@ -11,7 +11,7 @@ from sentinel.series.patterns import Meaning
 from sentinel.series.tag_words import EVAL, FILLERS, TRAIN, spelled, words_of
 
 _SEGMENT = re.compile(r"[/.:]")
-_COUNT = re.compile(r"\d+")
+_LAYER_NUMBER = re.compile(r"\d+")
 
 _SPELLINGS = {
     "relus": "relu",
@@ -135,7 +135,7 @@ def _group_probe(tag: str) -> Meaning | None:
 
 def _layer_probe(tag: str) -> Meaning | None:
     """Return the meaning of a probe beside words that name a layer: ``layer0_grad_norm``."""
-    content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
+    content = {word for word in _content(tag) if not _LAYER_NUMBER.fullmatch(word)}
     if content.isdisjoint(_LAYERS) or not content.isdisjoint(EVAL):
         return None
     return _PROBES.get(frozenset(content - _LAYERS - _PLACES))
@@ -143,7 +143,7 @@ def _layer_probe(tag: str) -> Meaning | None:
 
 def _memory(tag: str) -> Meaning | None:
     """Return the meaning of a tag of memory that states its unit: ``gpu_mem_gb``."""
-    content = {word for word in _content(tag) if not _COUNT.fullmatch(word)}
+    content = {word for word in _content(tag) if not _LAYER_NUMBER.fullmatch(word)}
     units = content & _GIB.keys()
     if content.isdisjoint(_MEMORY) or len(units) != 1 or content - units - _AROUND_MEMORY - _PLACES:
         return None

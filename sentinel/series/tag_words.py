@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-_WORD = re.compile(
+_TAG_WORD = re.compile(
     r"[hH]eld[ _-]?[oO]ut|[KMG]i?B(?![a-z])|[mM]AP(?![a-z])|[mM]?IoU"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
@@ -65,7 +65,7 @@ _SPELLINGS = {
 
 def words_of(tag: str) -> list[str]:
     """Return the words of a tag in their order, as they are spelled, in lower case."""
-    return [word.lower() for word in _WORD.findall(tag)]
+    return [word.lower() for word in _TAG_WORD.findall(tag)]
 
 
 def spelled(words: Iterable[str]) -> Sequence[str]:

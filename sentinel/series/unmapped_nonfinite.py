@@ -41,7 +41,7 @@ MIN_FINITE_BEFORE = 3
 """Finite points that such a number has to have before. What is NaN from the start was never measured."""
 
 _MAX_TAGS_IN_NAME = 3  # in the name of the point
-_LOSS = re.compile("loss", re.IGNORECASE)
+_LOSS_TAG = re.compile("loss", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 
 
@@ -109,7 +109,7 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
                 self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
                 continue
-            is_loss = _LOSS.search(tag) is not None
+            is_loss = _LOSS_TAG.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
                 before = self.broken.get(tag, (0, int(chunk.step[index]), float(chunk.time[index])))
                 count, step, time = before

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
 
 _COMMANDS = ("More: sentinel ", "Acknowledge: sentinel ")
-_STATUS = re.compile(r"\berror=(\d{3})\b")
+_ERROR_STATUS = re.compile(r"\berror=(\d{3})\b")
 
 _PUBLIC_TOPIC = re.compile(
     r"ntfys?://(?:ntfy\.sh/)?[^/@:]+/?(?:\?.*)?$", re.IGNORECASE
@@ -110,7 +110,7 @@ def _inert(words: str, own_links: Sequence[str]) -> str:
 
 def _error(log_lines: Sequence[str]) -> SinkError:
     """Return what Apprise's log says of the service's answer."""
-    statuses = [int(match[1]) for match in map(_STATUS.search, log_lines) if match]
+    statuses = [int(match[1]) for match in map(_ERROR_STATUS.search, log_lines) if match]
     if not statuses:
         return Transient("the service did not take the message")
     return (Transient if is_passing(statuses[-1]) else Permanent)(f"the service answered {statuses[-1]}")

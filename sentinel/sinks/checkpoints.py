@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sentinel.common.paths import is_file
 
-_STEP = re.compile(
+_CHECKPOINT_STEP = re.compile(
     r"(?:^|[-_.])(?:checkpoint|ckpt|global_?step|step|steps|iter|iteration|itr|model)[-_=]?(?P<step>\d+)(?!\d|\.\d)"
     r"|_(?P<steps>\d+)_steps",
     re.IGNORECASE,
@@ -52,7 +52,7 @@ def checkpoints(run_path: str) -> Iterator[tuple[int | None, os.DirEntry[str]]]:
     run = Path(run_path)
     folder = run.parent if is_file(run) else run
     for checkpoint in _checkpoint_entries(folder):
-        steps = [match["step"] or match["steps"] for match in _STEP.finditer(checkpoint.name)]
+        steps = [match["step"] or match["steps"] for match in _CHECKPOINT_STEP.finditer(checkpoint.name)]
         yield int(steps[-1]) if steps else None, checkpoint
 
 

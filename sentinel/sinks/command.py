@@ -24,7 +24,7 @@ from sentinel.common.environment import user_environment
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkConfig, Transient
 from sentinel.sinks.webhook import digest_body, webhook_body
 
-_MARK = "SENTINEL_COMMAND"  # name of the variable with the mark
+_COMMAND_VARIABLE = "SENTINEL_COMMAND"  # name of the variable with the mark
 
 
 class CommandSink(msgspec.Struct, frozen=True):
@@ -48,7 +48,7 @@ class CommandSink(msgspec.Struct, frozen=True):
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                env={**user_environment(), _MARK: mark},
+                env={**user_environment(), _COMMAND_VARIABLE: mark},
             )
         except OSError as error:
             raise Transient(f"the command cannot be started: {error.strerror}") from None
@@ -116,7 +116,7 @@ def _kill_one(process: int, mark: str) -> bool:
             kill = partial(signal.pidfd_send_signal, handle)
         try:
             environment = Path(f"/proc/{process}/environ").read_bytes()
-            if f"{_MARK}={mark}".encode() not in environment.split(b"\0"):
+            if f"{_COMMAND_VARIABLE}={mark}".encode() not in environment.split(b"\0"):
                 return False
             kill(signal.SIGKILL)
         except OSError:  # it has ended, or is another user's

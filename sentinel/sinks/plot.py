@@ -32,7 +32,7 @@ _LEFT_MARGIN = 0.95  # inches, around the panels
 _RIGHT_MARGIN = 0.15  # inches
 _TOP_MARGIN = 0.55  # inches
 _BOTTOM_MARGIN = 0.5  # inches
-_GAP = 0.15  # inches, between two panels
+_AXIS_GAP = 0.15  # inches, between two panels
 _LABEL_POSITION = -0.11  # of an axis' name, in widths of a panel
 _LOGARITHMIC_SPANS = 1e3, 1e60  # a positive signal that spans such a factor has a logarithmic axis
 _MAX_VALUE = 1e100  # matplotlib's own arithmetic overflows not far above
@@ -68,7 +68,7 @@ def png(notification: Notification | Digest) -> bytes | None:
 
     content = message(notification)
     heights = [_FIRST_PANEL_HEIGHT, *[_PANEL_HEIGHT] * (len(notification.excerpts) - 1)]
-    height = _TOP_MARGIN + sum(heights) + _GAP * (len(heights) - 1) + _BOTTOM_MARGIN
+    height = _TOP_MARGIN + sum(heights) + _AXIS_GAP * (len(heights) - 1) + _BOTTOM_MARGIN
     with drawing:
         # Fixed margins: matplotlib's layouts draw everything twice.
         figure = Figure(figsize=(_WIDTH, height), dpi=100)
@@ -82,7 +82,7 @@ def png(notification: Notification | Digest) -> bytes | None:
                 "right": 1 - _RIGHT_MARGIN / _WIDTH,
                 "top": 1 - _TOP_MARGIN / height,
                 "bottom": _BOTTOM_MARGIN / height,
-                "hspace": _GAP * len(heights) / sum(heights),  # of the mean height of a panel
+                "hspace": _AXIS_GAP * len(heights) / sum(heights),  # of the mean height of a panel
             },
         )[:, 0]
         headline = drawn(content.headline, 1000)

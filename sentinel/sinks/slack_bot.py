@@ -36,7 +36,7 @@ _REMEDIES = {
 }
 """What to do about Slack's permanent refusals."""
 _FILE_NAME = "signals.png"  # of a plot
-_ERROR = re.compile(r"[a-z_]{1,60}")
+_SLACK_ERROR = re.compile(r"[a-z_]{1,60}")
 
 _log = logging.getLogger(__name__)
 
@@ -106,7 +106,7 @@ class SlackBotSink(msgspec.Struct, frozen=True):
         error = str(fields.get("error"))
         if error in _TRANSIENT_ERRORS:
             raise Transient(f"Slack answered {error}", answer.retry_after_seconds)
-        reason = error if _ERROR.fullmatch(error) else "with an error"
+        reason = error if _SLACK_ERROR.fullmatch(error) else "with an error"
         remedy = _REMEDIES.get(error, "see the page of that error at Slack")
         raise Permanent(f"Slack answered {reason}: {remedy}")
 

@@ -32,16 +32,16 @@ _PART = re.compile(r"_part_(\d{1,9})\.parquet")
 _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands the length of the footer
 _TRAILER_BYTES = len(_MAGIC) + 4  # that length, and the last magic
 _MAX_FOOTER_BYTES = 1 << 24  # of a footer that are read, at most
-_COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
+_EXPORT_COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
 _MAX_BYTES = 1 << 29  # of all parts of a run
 _MAX_ROWS = 10_000_000
 """A run with more is not read. This bounds the memory of a poll."""
 
-_METRIC = "float_series"
-_TEXT = "string_series"
+_METRIC_TYPE = "float_series"
+_TEXT_TYPE = "string_series"
 _PRINTED = ("stdout", "stderr")  # last parts of the names of texts
 _VALUES = ("float_value", "int_value", "bool_value", "string_value")
-_SETTINGS = ("float", "int", "bool", "string")
+_SETTING_TYPES = ("float", "int", "bool", "string")
 _NO_SETTINGS = "^(sys|monitoring|runtime|source_code)/"
 _OF_THE_MACHINE = "^(monitoring|runtime)/"
 
@@ -108,7 +108,7 @@ def _read_export(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], 
         restarted = True
     part = rows.slice(begin, limit)
     end = begin + part.height
-    metrics = part.filter(pl.col("attribute_type") == _METRIC)
+    metrics = part.filter(pl.col("attribute_type") == _METRIC_TYPE)
     state = {
         "stamps": cursor["stamps"],
         "rows": end,
@@ -117,7 +117,7 @@ def _read_export(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], 
         "more": end < rows.height,
     }
     chunks = [_export_chunk(path.name, metrics, restarted)] if metrics.height else []
-    printed = part.filter(pl.col("attribute_type") == _TEXT).select("time", "string_value").iter_rows()
+    printed = part.filter(pl.col("attribute_type") == _TEXT_TYPE).select("time", "string_value").iter_rows()
     lines = [Line(time, line) for time, text in printed for line in (text or "").splitlines() if line.strip()]
     return PollResult(state, chunks, more=state["more"], config=settings if not begin else {}, lines=lines)
 
@@ -133,8 +133,8 @@ def _rows_in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
 
     name = pl.col("attribute_path")
     kind = pl.col("attribute_type")
-    is_metric = (kind == _METRIC) & ~name.str.contains(_OF_THE_MACHINE)
-    is_printed = (kind == _TEXT) & name.str.split("/").list.last().is_in(_PRINTED)
+    is_metric = (kind == _METRIC_TYPE) & ~name.str.contains(_OF_THE_MACHINE)
+    is_printed = (kind == _TEXT_TYPE) & name.str.split("/").list.last().is_in(_PRINTED)
     step = pl.col("step").cast(pl.Float64).fill_null(0.0).floor()
     return (
         table.filter(is_metric | is_printed)
@@ -154,7 +154,7 @@ def _rows_in_order(table: "pl.LazyFrame") -> "pl.DataFrame":
 def _exported_settings(table: "pl.LazyFrame") -> Mapping[str, Any]:
     import polars as pl
 
-    is_setting = pl.col("attribute_type").is_in(_SETTINGS)
+    is_setting = pl.col("attribute_type").is_in(_SETTING_TYPES)
     is_own = ~pl.col("attribute_path").str.contains(_NO_SETTINGS)
     rows = table.filter(is_setting & is_own).select("attribute_path", *_VALUES).collect().iter_rows()
     return flat({name: next((v for v in values if v is not None), None) for name, *values in rows})
@@ -195,7 +195,7 @@ def _is_export(path: Path) -> bool:
             footer = file.read(length)
     except OSError:
         return False
-    return all(column in footer for column in _COLUMNS)
+    return all(column in footer for column in _EXPORT_COLUMNS)
 
 
 def _is_whole(data: bytes) -> bool:

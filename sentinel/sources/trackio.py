@@ -21,14 +21,14 @@ from sentinel.sources.readers.records import Records
 
 FORMAT = "trackio"
 
-_COLUMNS = {"id", "run_name", "step", "timestamp", "metrics"}
+_METRIC_COLUMNS = {"id", "run_name", "step", "timestamp", "metrics"}
 _RUNS = "SELECT DISTINCT CAST(run_name AS TEXT), {key} FROM metrics LIMIT ?"
 _ROWS = """
 SELECT CAST(id AS INTEGER), CAST(timestamp AS TEXT), CAST(step AS INTEGER), metrics
 FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
-_NUMBERS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
+_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
 _MAX_RUNS = 10_000  # of one database
 _ID_CHARACTERS = 8  # of a run's id that its path shows
 
@@ -80,7 +80,9 @@ class Trackio(msgspec.Struct, frozen=True):
             last = [row, time, step]
             first = first or last
             if (metrics := _object(text)) is not None:
-                spelled = {n: _NUMBERS[v] for n, v in metrics.items() if isinstance(v, str) and v in _NUMBERS}
+                spelled = {
+                    n: _NON_FINITE[v] for n, v in metrics.items() if isinstance(v, str) and v in _NON_FINITE
+                }
                 records.add({**metrics, **spelled, "step": step, "wall_time": time}, row)
                 continue
             broken += 1
@@ -111,7 +113,7 @@ def _runs_in_database(path: Path) -> list[Run]:
 
     def runs(connection: sqlite3.Connection) -> list[Run]:
         columns = sqlite.columns(connection, "metrics")
-        if not columns >= _COLUMNS:
+        if not columns >= _METRIC_COLUMNS:
             return []
         key = "run_id" if "run_id" in columns else "run_name"
         rows = connection.execute(_RUNS.format(key=key), (_MAX_RUNS,))

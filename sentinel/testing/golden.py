@@ -71,10 +71,10 @@ from sentinel.series.windows import Judged, frame
 _FENCE = re.compile(
     r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
 )
-_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
-_TOKEN = re.compile(
-    rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_NUMBER}))"
-    rf"(?:(?P<change>[+*-])(?P<by>{_NUMBER}))?(?:~(?P<noise>{_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
+_GOLDEN_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
+_GOLDEN_TOKEN = re.compile(
+    rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_GOLDEN_NUMBER}))"
+    rf"(?:(?P<change>[+*-])(?P<by>{_GOLDEN_NUMBER}))?(?:~(?P<noise>{_GOLDEN_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
 )
 _GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
 
@@ -253,7 +253,7 @@ def _values(text: str, random: np.random.Generator) -> tuple[NDArray[np.float64]
     values = [np.empty(0)]
     logged = [np.empty(0, bool)]
     for word in text.split():
-        token = _TOKEN.fullmatch(word)
+        token = _GOLDEN_TOKEN.fullmatch(word)
         if token is None:
             raise ValueError(f"'{word}' is not in the stream grammar")
         times = np.arange(int(token["times"] or 1))

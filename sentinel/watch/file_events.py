@@ -32,7 +32,7 @@ from sentinel.sources.readers.files import real_path
 from sentinel.sources.readers.mounts import LOCAL_SYSTEMS, file_system
 
 _GATHER_SECONDS = 1.0  # after the first change, so that many changes at once end one wait
-_EVENTS: list[type[FileSystemEvent]] = [
+_WATCHED_EVENTS: list[type[FileSystemEvent]] = [
     DirCreatedEvent,
     DirMovedEvent,
     FileCreatedEvent,
@@ -157,7 +157,7 @@ class Changes(FileSystemEventHandler):
             if self._new_directories:
                 # watchdog hides the error of a subdirectory for which the limit of watches is reached.
                 self._new_directories = False
-                observer.unschedule(observer.schedule(self, "/", event_filter=_EVENTS))
+                observer.unschedule(observer.schedule(self, "/", event_filter=_WATCHED_EVENTS))
         except OSError as error:
             self._give_up(error)
 
@@ -177,7 +177,7 @@ class Changes(FileSystemEventHandler):
             if watch is not None:
                 observer.unschedule(watch)
                 del self._watches[directory, is_tree]
-            watch = observer.schedule(self, directory, recursive=is_tree, event_filter=_EVENTS)
+            watch = observer.schedule(self, directory, recursive=is_tree, event_filter=_WATCHED_EVENTS)
             self._watches[directory, is_tree] = (identity, watch)
         except (FileNotFoundError, NotADirectoryError):
             return

@@ -16,7 +16,7 @@ PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
 _MAX_DAYS = 3650  # of a period
 _MAX_INCIDENTS = 200  # in the list
-_COLUMNS = 120  # of the curve of how many runs were alive
+_TIMELINE_COLUMNS = 120  # of the curve of how many runs were alive
 _MIN_WIDTH_PERCENT = 0.4  # of the period, so that a bar can be seen
 
 
@@ -57,8 +57,8 @@ class FleetTime(msgspec.Struct, frozen=True):
         """The outline of ``alive`` as SVG has it, 100 wide and 24 high."""
         most = max(self.alive, default=0) or 1
         steps = (
-            f"{100 * i / _COLUMNS:.4g},{24 - 22 * count / most:.3g} "
-            f"{100 * (i + 1) / _COLUMNS:.4g},{24 - 22 * count / most:.3g}"
+            f"{100 * i / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most:.3g} "
+            f"{100 * (i + 1) / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most:.3g}"
             for i, count in enumerate(self.alive)
         )
         return f"0,24 {' '.join(steps)} 100,24"
@@ -146,8 +146,8 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
 def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
     times = [*_training_times(runs)]
-    column_seconds = (period.end - period.begin) / _COLUMNS
-    for column in range(_COLUMNS):
+    column_seconds = (period.end - period.begin) / _TIMELINE_COLUMNS
+    for column in range(_TIMELINE_COLUMNS):
         begin = period.begin + column * column_seconds
         yield sum(
             first < begin + column_seconds and last >= begin

@@ -154,7 +154,7 @@ def test_settings_are_known_under_the_names_of_frameworks(settings, plan):
 
 
 def test_every_setting_has_names_and_every_text_words_or_a_flag():
-    rows = tomllib.loads(settings_of_runs._FILE.read_text(encoding="utf-8"))
+    rows = tomllib.loads(settings_of_runs._SETTINGS_FILE.read_text(encoding="utf-8"))
     assert rows.keys() - {"tables"} == set(Setting)
     for setting in Setting:
         texts = {*rows[setting].get("words", ()), *rows[setting].get("flags", {}).values()}

@@ -25,7 +25,7 @@ from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, is_on
 
 _SAMPLED_VALUES = 32  # of a tensor, evenly spread
 _MIN_VALUES = 8  # in a tensor that tells one batch from another
-_NUMBERS = "biufc"  # NumPy's letters for the kinds of numbers
+_NUMBER_DTYPES = "biufc"  # NumPy's letters for the kinds of numbers
 _MIN_BATCHES = 32  # different ones, before a repetition means something
 _MAX_NEAR_BATCHES = 16  # batches: as many workers may read the same shard
 _MAX_BATCHES = 1 << 16  # batches that are remembered
@@ -99,7 +99,7 @@ def fingerprint(batch: Any) -> int | None:
             : _SAMPLED_VALUES * apart : apart
         ]  # copies these alone, whatever the array's strides
         several = values.tobytes()
-        are_numbers = array.dtype.kind in _NUMBERS and values.size >= _MIN_VALUES
+        are_numbers = array.dtype.kind in _NUMBER_DTYPES and values.size >= _MIN_VALUES
         if are_numbers and several != several[: values.itemsize] * values.size:
             return int.from_bytes(blake2b(several, digest_size=8).digest())
     return None

@@ -21,7 +21,7 @@ from sentinel.probes.base import Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_NAMES = ("pixel_values", "images")
+_IMAGE_INPUTS = ("pixel_values", "images")
 _MAX_BATCHES = 2  # of an evaluation, each with and without its images
 
 
@@ -45,7 +45,7 @@ class ImageAblation(
         batch = moment.batch
         if ask is None or not isinstance(batch, Mapping) or len(self._losses) >= _MAX_BATCHES:
             return
-        name = next((name for name in _NAMES if name in batch), None)
+        name = next((name for name in _IMAGE_INPUTS if name in batch), None)
         if name is not None and len(batch[name]) > 1 and not self.subject.model.training:
             shuffled = {**batch, name: batch[name].roll(1, 0)}
             self._losses.append((ask(batch), ask(shuffled)))

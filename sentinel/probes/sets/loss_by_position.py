@@ -15,7 +15,7 @@ Probe `loss/len_bucket` of the catalogue (L5): a loss that is a fifth higher is 
 
 from sentinel.probes.base import Moment, Numbers, ProbeSet
 
-_PARTS = 4  # of a sequence, of which the first and the last are compared
+_POSITION_PARTS = 4  # of a sequence, of which the first and the last are compared
 _MIN_TOKENS = 16  # of a sequence
 
 
@@ -37,7 +37,7 @@ class LossByPosition(
         tokens = labels.shape[1] - 1
         if tokens < _MIN_TOKENS:
             return {}
-        tokens_of_part = tokens // _PARTS
+        tokens_of_part = tokens // _POSITION_PARTS
         early, late = (
             cross_entropy(
                 logits[:, :-1].detach().float()[:, positions].flatten(0, 1),

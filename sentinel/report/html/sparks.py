@@ -18,7 +18,7 @@ _HEIGHT = 24
 _MARGIN = 1
 
 _ORDINARY = 2.5, 97.5  # percentiles of all values of a signal; what lies beyond them is cut
-_USUAL = 25.0, 75.0  # percentiles between which the middle half lies
+_MIDDLE_HALF = 25.0, 75.0  # percentiles between which the middle half lies
 _DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
 
 
@@ -126,7 +126,7 @@ def _scale(curve_values: "np.typing.NDArray[np.float64]") -> Scale:
 
 def _rounded(curve_values: "np.typing.NDArray[np.float64]", *, is_logarithmic: bool) -> Scale:
     """Return a scale whose ends move seldom."""
-    low, high, *middle = np.percentile(curve_values, (*_ORDINARY, *_USUAL), method="nearest").tolist()
+    low, high, *middle = np.percentile(curve_values, (*_ORDINARY, *_MIDDLE_HALF), method="nearest").tolist()
     span = high / 2 - low / 2
     # The ends of a scale are multiples of the step, which is 0 if there is no span.
     step = 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0

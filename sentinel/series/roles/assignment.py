@@ -19,7 +19,7 @@ _PAIRWISE_SIGNALS = frozenset({"preference_accuracy"})
 """Signals that count pairs in the right order."""
 
 
-_OUTCOMES = {
+_OUTCOME_ROLES = {
     parts.Role.METRIC: (Kind.OUTCOME, Measure.METRIC, Split.HELD_OUT),
     parts.Role.REWARD: (Kind.OUTCOME, Measure.REWARD, Split.TRAIN),
     parts.Role.HELD_OUT_LOSS: (Kind.HELD_OUT_LOSS, Measure.LOSS, Split.HELD_OUT),
@@ -37,8 +37,8 @@ def _roles_of_signals() -> Mapping[str, tuple[Kind, Measure, Split, Direction]]:
         row = (Kind(name), Measure.OTHER, Split.UNKNOWN, Direction.UNKNOWN)
         rows.update(dict.fromkeys(signals, row))
     for signal, part in parts.PARTS.items():
-        if part.role in _OUTCOMES:
-            kind, measure, split = _OUTCOMES[part.role]
+        if part.role in _OUTCOME_ROLES:
+            kind, measure, split = _OUTCOME_ROLES[part.role]
             direction = Direction.HIGHER if part.higher_is_better else Direction.LOWER
             is_held_out = signal is Signal.EVAL_REWARD
             rows[signal] = (kind, measure, Split.HELD_OUT if is_held_out else split, direction)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
-_WORD = re.compile(
+_TAG_WORD = re.compile(
     r"[hH]eld[ _-]?[oO]ut|[mM]AP(?![a-z])|[mM]?IoU|[mM]Io[uU]"
     r"|[a-z]?[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
@@ -119,7 +119,7 @@ def _role(group: Mapping[str, Any]) -> Role | None:
 def words_of(tag: str) -> list[list[str]]:
     """Return the words of each part of a tag, in lower case."""
     parts = re.split(r"[/#|]|\.(?=[A-Za-z])", tag)
-    return [[word.lower() for word in _WORD.findall(part)] for part in parts]
+    return [[word.lower() for word in _TAG_WORD.findall(part)] for part in parts]
 
 
 def _spelling(words: Sequence[str], spellings: Mapping[str, str]) -> str:

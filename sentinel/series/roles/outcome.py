@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def outcome_of(all_series: Sequence[Series], roles: Roles) -> Outcome | None:
     """Return the outcome of a run; None if it has none."""
-    order = _AGENT_ORDER if trains_an_agent(all_series, roles) else _ORDER
+    order = _AGENT_ORDER if trains_an_agent(all_series, roles) else _OUTCOMES_IN_ORDER
     counts = {series.key: series.count for series in all_series}
     for description, fits, min_points in order:
         candidates = [
@@ -97,7 +97,7 @@ def _is_held_out_metric(_: Series, role: Role) -> bool:
     return _is_metric(role, Split.HELD_OUT) or _is_reward(role, Split.HELD_OUT)
 
 
-_ORDER: Sequence[_Step] = (
+_OUTCOMES_IN_ORDER: Sequence[_Step] = (
     ("a metric of held-out data", _is_held_out_metric, _MIN_POINTS),
     ("the share of pairs in the right order", lambda _, role: Mark.PAIRWISE in role.marks, _MIN_POINTS),
     ("the loss of held-out data", lambda _, role: role.kind is Kind.HELD_OUT_LOSS, _MIN_POINTS),
@@ -111,5 +111,5 @@ _AGENT_ORDER: Sequence[_Step] = (
     ("the reward of the evaluation", lambda _, role: _is_reward(role, Split.HELD_OUT), _MIN_EVALUATIONS),
     ("the reward of training", lambda _, role: _is_reward(role, Split.TRAIN, Split.UNKNOWN), _MIN_POINTS),
     ("the reward of the evaluation", lambda _, role: _is_reward(role, Split.HELD_OUT), _MIN_POINTS),
-    *_ORDER,
+    *_OUTCOMES_IN_ORDER,
 )

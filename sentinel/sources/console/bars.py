@@ -20,9 +20,9 @@ BAR = re.compile(
 )
 """Pattern of a state of a bar. What a notebook leaves of one in a text has no bar."""
 
-_COUNTED = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
-_OF_STEPS = re.compile(_COUNTED, re.IGNORECASE)
-_KEPT = rf"\s*(?:(?i:{_COUNTED})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*+\|[^\],\r]*+,[^\],\r]*+,)"
+_STEP_TITLE = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
+_OF_STEPS = re.compile(_STEP_TITLE, re.IGNORECASE)
+_KEPT = rf"\s*(?:(?i:{_STEP_TITLE})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*+\|[^\],\r]*+,[^\],\r]*+,)"
 """A state of a bar that counts steps by its title, or that has none and shows more than its speed."""
 
 _IS_KEPT = re.compile(_KEPT)
@@ -34,9 +34,11 @@ _REDRAWN = re.compile(
 )
 """States of a bar between two others. Of other bars, only the first and the last count."""
 
-_COUNT = r"[\r ]*+[0-9]{1,3}%\|[^|\r]*+\| *+[0-9]{1,15}"
+_BAR_COUNT = r"[\r ]*+[0-9]{1,3}%\|[^|\r]*+\| *+[0-9]{1,15}"
 _SPEED = r"[^][=\r]*+\]"
-_PLAIN = re.compile(rf"{_COUNT}(?P<total>/[0-9]{{1,15}} \[){_SPEED}(?:\r{_COUNT}(?P=total){_SPEED})*+")
+_BARS_WITHOUT_METRICS = re.compile(
+    rf"{_BAR_COUNT}(?P<total>/[0-9]{{1,15}} \[){_SPEED}(?:\r{_BAR_COUNT}(?P=total){_SPEED})*+"
+)
 """All states of a bar that has no title and shows nothing but its count and its speed."""
 
 _PROCESS = re.compile(r"\[(?:default|rank)\d{1,5}\]:")
@@ -69,7 +71,7 @@ def redrawn(lines: Sequence[str], counting: Sequence[int]) -> set[int]:
     ``counting`` are the numbers of the lines that may count. Such a bar tells no more than the steps of rows.
     The first of these lines tells those of the rows above it, and the last one those of the rows below.
     """
-    bars = [_PLAIN.fullmatch(lines[at]) for at in counting]
+    bars = [_BARS_WITHOUT_METRICS.fullmatch(lines[at]) for at in counting]
     totals = [bar and bar["total"] for bar in bars]
     around = zip(totals, totals[1:], totals[2:], counting[1:], strict=False)
     return {at for before, total, after, at in around if total and before == total == after}

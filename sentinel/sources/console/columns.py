@@ -14,14 +14,14 @@ from sentinel.sources.console.pairs import is_metric
 from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.console.shapes import has_word
 
-_GAP = re.compile(r" {2,}")
+_COLUMN_GAP = re.compile(r" {2,}")
 _BARS = "|\u2502\u2503"
 _BAR = re.compile(f"[{_BARS}]")
 _MIN_COLUMNS = 3
-_AXES = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
+_AXIS_COLUMNS = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
 
-_NUMBER = re.compile(NUMBER, re.IGNORECASE)
+_CELL_NUMBER = re.compile(NUMBER, re.IGNORECASE)
 _OF_TRAINING = "gpu_mem"  # in YOLO's tables, of which older ones call a loss "box"
 _CLASS = "Class"
 _ALL = "all"
@@ -47,13 +47,13 @@ class Columns:
             self._evaluated = _AROUND.sub("", _FULL.sub("", line)).split()
             return True
         names = _cells(line) if line.lstrip(_BARS + " ")[:1].lower() in ("e", "s", "i") else []
-        if len(names) < _MIN_COLUMNS or names[0].lower() not in _AXES:
+        if len(names) < _MIN_COLUMNS or names[0].lower() not in _AXIS_COLUMNS:
             return False
         if not any(is_metric(name) or name.lower() == _OF_TRAINING for name in names):
             return False
-        if any(map(_NUMBER.fullmatch, names)) or not has_word(line.lower()):
+        if any(map(_CELL_NUMBER.fullmatch, names)) or not has_word(line.lower()):
             return False
-        self.names = [_AXES.get(name.lower(), name) for name in names]
+        self.names = [_AXIS_COLUMNS.get(name.lower(), name) for name in names]
         return True
 
     def row(self, line: str) -> Record:
@@ -85,5 +85,5 @@ class Columns:
 
 def _cells(line: str) -> list[str]:
     """Return the cells of a row, which bars separate, or else blanks."""
-    separator = _BAR if any(bar in line for bar in _BARS) else _GAP
+    separator = _BAR if any(bar in line for bar in _BARS) else _COLUMN_GAP
     return [cell.strip(" ") for cell in separator.split(line.strip(_BARS + " "))]

@@ -21,8 +21,8 @@ _STEPS = ("num_updates", "timestepssofar", "round")
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
-_ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
-_RULE = re.compile(r"[|+]?(?:---|===|───|━━━)[-=─━+|┼]*+\s*+")
+_TABLE_ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
+_TABLE_RULE = re.compile(r"[|+]?(?:---|===|───|━━━)[-=─━+|┼]*+\s*+")
 
 _BEGUN_BLOCK = (
     re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
@@ -41,7 +41,7 @@ _BEGUN_BLOCK = (
 
 _BEGINS_BLOCK = ("Learning", "-->", "Update", "Iteration", "Step")
 
-_ENTRY = re.compile(
+_BLOCK_ENTRY = re.compile(
     rf"\s+(?:\| > )?(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})(?:  \({NUMBER}\))?", re.IGNORECASE
 )
 
@@ -60,10 +60,10 @@ _EVALUATES = re.compile(r"\((val|test)\)")
 _CLOCK = re.compile(r"[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
 """The time with which a line begins, where it does not tell the year."""
 
-_OTHER = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
+_NO_TRAINING = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
 """What no line of a training holds: the query of an address, and the parts of a cross-validation."""
 
-_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
+_LOG_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
 
 _CALLER = re.compile(
     r"(?<![^\s|\[(])(?P<module>[A-Za-z_][\w.]{0,80}):(?:[\w<>]{1,80}:)?\d{1,6}(?=\s{0,9}[-|>\])])"
@@ -82,23 +82,23 @@ _PLANS = {
 }
 """What transformers' Trainer and the scripts of diffusers print before they train (trainer.py)."""
 
-_PLANNED = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$")
+_PRINTED_PLAN = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$")
 
 
 def planned(line: str) -> dict[str, int]:
     """Return the setting that transformers' Trainer states in a line before it trains, by its name there."""
-    plan = _PLANNED.search(line)
+    plan = _PRINTED_PLAN.search(line)
     return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))} if plan else {}
 
 
 def is_rule(line: str) -> bool:
     """Return whether the line is the rule with which a table begins and ends."""
-    return bool(_RULE.fullmatch(line))
+    return bool(_TABLE_RULE.fullmatch(line))
 
 
 def row(line: str) -> tuple[str, str] | None:
     """Return the name and the value in a row of a table with two columns. The name keeps its indentation."""
-    cells = _ROW.fullmatch(line)
+    cells = _TABLE_ROW.fullmatch(line)
     return (cells["name"].rstrip(), cells["value"].strip()) if cells else None
 
 
@@ -114,7 +114,7 @@ def in_block(line: str) -> dict[str, float]:
     """Return the names and the values in an indented line of a block; none if there are none."""
     if not line[:1].isspace():
         return {}
-    if (entry := _ENTRY.fullmatch(line)) is not None and (value := number(entry["value"])) is not None:
+    if (entry := _BLOCK_ENTRY.fullmatch(line)) is not None and (value := number(entry["value"])) is not None:
         return {entry["name"]: value}
     group = _GROUP.match(line)
     before = f"{group['name']} " if group else ""
@@ -152,7 +152,7 @@ def uncounted(line: str) -> Record:
     """Return the metrics of a line that tells no step; none if no name is that of a metric."""
     if (opening := OPENING.search(line)) is not None:
         record = entries(line, opening.end())
-    elif _OTHER.search(line):
+    elif _NO_TRAINING.search(line):
         return {}
     else:
         record = of_part(line) or dict(parted(_without_prefix(line), {}))
@@ -165,7 +165,7 @@ def _without_prefix(text: str) -> str:
         return text
     if (clock := _CLOCK.match(text)) is not None:
         text = f"|{text[clock.end() :]}"
-    text = _LEVEL.sub("|", STAMP.sub("|", text, 1), 1)
+    text = _LOG_LEVEL.sub("|", STAMP.sub("|", text, 1), 1)
     return _CALLER.sub(lambda caller: caller[0] if is_metric(caller["module"]) else "|", text)
 
 

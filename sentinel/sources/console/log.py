@@ -42,7 +42,7 @@ _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
 _MAX_TEXTS = 20  # in a directory with logs; more are data
 
-_NAME = re.compile(
+_CONSOLE_NAME = re.compile(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
@@ -71,7 +71,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the console logs of a directory whose metrics stand in no other log there."""
     trainer_names = [name for name in names if name != _REQUIREMENTS and not is_of_tracker(name, names)]
     texts = [name for name in trainer_names if name.endswith(".txt")]
-    usual = [name for name in trainer_names if _NAME.fullmatch(name)]
+    usual = [name for name in trainer_names if _CONSOLE_NAME.fullmatch(name)]
     candidate_names = dict.fromkeys([*usual, *texts] if len(texts) <= _MAX_TEXTS else usual)
     paths = [directory / name for name in candidate_names]
     logs = [path for path in paths if _proof(path)]

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from sentinel.sources.console.printed import NUMBER, number
 
-_METRIC = re.compile(
+_METRIC_NAME = re.compile(
     r"loss|acc|reward|return|perplexity|ppl|bpb|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
     r"|(?<![a-z])(?:rew|score|cost|nll|mse|mae|psnr|ssim|f1|bleu|m?iou|map|dice|auc)(?![a-z])",
     re.IGNORECASE,
@@ -20,34 +20,38 @@ _PROOF = re.compile(
 )
 """Names that a training prints even in a line that tells no step, and other programs do not."""
 
-_VALUE = (
+_PRINTED_VALUE = (
     rf"(?:tensor\(|np\.float\d\d\()?(?P<list>[\[(]{{0,2}})(?P<value>{NUMBER})"
     r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
-_WORD = r"(?!(?:nan|inf(?:inity)?)(?!\w))[A-Za-z_][\w./@-]*+"
+_METRIC_WORD = r"(?!(?:nan|inf(?:inity)?)(?!\w))[A-Za-z_][\w./@-]*+"
 _COLON = re.compile(
-    rf"(?<![\w./@'\"-])(?P<name>{_WORD}(?: \(?{_WORD}\)?){{0,5}}+)(?<!\.py)\s{{0,9}}[:=]\s{{0,9}}{_VALUE}",
+    rf"(?<![\w./@'\"-])(?P<name>{_METRIC_WORD}(?: \(?{_METRIC_WORD}\)?){{0,5}}+)(?<!\.py)"
+    rf"\s{{0,9}}[:=]\s{{0,9}}{_PRINTED_VALUE}",
     re.IGNORECASE,
 )
 _SPACE = re.compile(
-    rf"(?:^|[|,;\t:\]]) *+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+) ++{_VALUE}"
+    rf"(?:^|[|,;\t:\]]) *+(?P<name>{_METRIC_WORD}(?: {_METRIC_WORD}){{0,3}}+) ++{_PRINTED_VALUE}"
     r" *+(?:\([^()|\t]{0,40}\) *+)?(?=[|,;\t]|$)",
     re.IGNORECASE,
 )
 """Pairs such as "name: 1.0" or "name=1.0"; if a line has none, pairs such as "name 1.0, other 2.0"."""
 
-_DASHED = re.compile(rf" - (?P<name>{_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE)
+_DASHED = re.compile(
+    rf" - (?P<name>{_METRIC_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE
+)
 """Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
 _SPACED = re.compile(
-    rf"[\s|:]*+(?P<name>{_WORD}(?: {_WORD}){{0,3}}+)(?: ?[:=])? ++{_VALUE}(?=[\s|]|$)", re.IGNORECASE
+    rf"[\s|:]*+(?P<name>{_METRIC_WORD}(?: {_METRIC_WORD}){{0,3}}+)(?: ?[:=])? ++{_PRINTED_VALUE}(?=[\s|]|$)",
+    re.IGNORECASE,
 )
 """A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
 
 _OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 """What an optimizer has for each of its parameter groups. The value of the first group counts."""
 
-_PARTS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
+_UNIT_DIVISORS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
 
 _APART = re.compile(r"(?: /|\.(?<=\d\.)) (?=[A-Za-z])")
@@ -67,7 +71,7 @@ _SPELLINGS = (
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def is_metric(name: str) -> bool:
     """Return whether the name is that of a known metric."""
-    return bool(_METRIC.search(name))
+    return bool(_METRIC_NAME.search(name))
 
 
 @lru_cache(maxsize=1 << 10)
@@ -87,16 +91,16 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     text = _APART.sub("|", _ETA.sub("|", text))
     matches = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)
-    matches += [pair for pair in spaced if not matches or _METRIC.search(pair["name"])]
+    matches += [pair for pair in spaced if not matches or _METRIC_NAME.search(pair["name"])]
     matches.sort(key=re.Match[str].start)
-    if not matches or _METRIC.search(text, matches[-1].end()):
+    if not matches or _METRIC_NAME.search(text, matches[-1].end()):
         matches = _only_pairs(text) or matches
     for pair in matches:
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
         if value is not None and pair["name"] != "eta" and not is_list:
             unit = (pair["unit"] or "").strip().lower()
-            yield names.get(pair["name"], pair["name"]), value / _PARTS.get(unit, 1)
+            yield names.get(pair["name"], pair["name"]), value / _UNIT_DIVISORS.get(unit, 1)
 
 
 def _only_pairs(text: str) -> list[re.Match[str]]:

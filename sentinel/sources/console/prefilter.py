@@ -37,10 +37,16 @@ _TELLING = (
     "iteration ", "iters:", "[metric]", "skipped=", "micro_step=", "total t: ", "/step",
     "global_step: ", "saving dict", "[step=", "[batch=", "[epoch=", "[iteration=",
 )  # fmt: skip
-_COUNTED = (r"(?i)epoch[: ]{1,3}\[?\d", r"(?i)^(?:update|iteration|step): \d+\s*$", r":\s*$")  # or a heading
-_BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
-_IN_TABLE = _BEGIN + "[|│┃]"
-_IN_COLUMNS = _BEGIN + r"(?:(?:\d{1,15}| {0,20}all) {2}|(?:[|│┃] {0,9})?\d{1,15}(?:/\d{1,15})? {0,9}[|│┃])"
+_COUNTED_LINE = (
+    r"(?i)epoch[: ]{1,3}\[?\d",
+    r"(?i)^(?:update|iteration|step): \d+\s*$",
+    r":\s*$",
+)  # or a heading
+_LINE_BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
+_IN_TABLE = _LINE_BEGIN + "[|│┃]"
+_IN_COLUMNS = (
+    _LINE_BEGIN + r"(?:(?:\d{1,15}| {0,20}all) {2}|(?:[|│┃] {0,9})?\d{1,15}(?:/\d{1,15})? {0,9}[|│┃])"
+)
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -61,7 +67,7 @@ def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     counts = signs_by_line["strong"].to_numpy(writable=True)
     weak = np.flatnonzero(signs_by_line["weak"].to_numpy() & ~counts)
     if len(weak):
-        counts[weak] = text[weak].select(_holds(_TELLING, _COUNTED)).to_series().to_numpy()
+        counts[weak] = text[weak].select(_holds(_TELLING, _COUNTED_LINE)).to_series().to_numpy()
     numbers: list[int] = np.flatnonzero(counts).tolist()
     return numbers
 

@@ -20,7 +20,7 @@ NUMBER = (
 """Pattern of a number, with or without separators of thousands."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
-_ENTRY = re.compile(
+_DICTIONARY_ENTRY = re.compile(
     rf"\s*+(?P<name>{_QUOTED})\s*+:\s*+(?:(?P<value>{_QUOTED}|{NUMBER}(?!\w))"
     r"|[\w.]++(?:\([^()]*+\))?|\[[^\[\]]*+\])\s*+(?P<end>[,}])",
     re.IGNORECASE,
@@ -62,7 +62,7 @@ def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
     """Return the entries whose values are numbers or texts; none if the dictionary is incomplete."""
     pairs = []
     end = ","
-    while end == "," and (entry := _ENTRY.match(line, start)) is not None:
+    while end == "," and (entry := _DICTIONARY_ENTRY.match(line, start)) is not None:
         start = entry.end()
         end = entry["end"]
         name = _unquoted(entry["name"])

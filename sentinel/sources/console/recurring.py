@@ -54,7 +54,7 @@ MAX_BLOCK = 512
 MAX_WRAPPED = 64
 """Lines of a wrapped dictionary."""
 
-_ORDER = ("step", "batch", PART, "episode", "count", "epoch", "frame")
+_COUNTER_ORDER = ("step", "batch", PART, "episode", "count", "epoch", "frame")
 """Which counter gives the step of a line that holds several."""
 
 _AFTER_TRAINING = ("eval_", "train_runtime")
@@ -63,7 +63,7 @@ _AFTER_TRAINING = ("eval_", "train_runtime")
 _VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of what is logged even where it stands still."""
 
-_RATE = re.compile(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
+_LEARNING_RATE = re.compile(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
 """Names of what is logged where it stands still, if something above counts."""
 
 _WRITER = re.compile(r"\[((?:rank|default)\d{1,5})\]:? ?")
@@ -640,7 +640,7 @@ class RecurringLines:
     def _is_sure_alone(record: Record) -> bool:
         """Return whether one line alone is surely a training's: a metric, and a counter in or above it."""
         return record.unit == "sure" and all(
-            any(k in _ORDER for k in line.counters) or (line.above and line.above[1])
+            any(k in _COUNTER_ORDER for k in line.counters) or (line.above and line.above[1])
             for line in record.first_lines
         )
 
@@ -672,7 +672,7 @@ class RecurringLines:
             return False
         if len(lines) < 2 or any(map(_VARIES.search, record.names)):
             return False
-        return not (any(map(_RATE.search, record.names)) and _stand_below(lines))
+        return not (any(map(_LEARNING_RATE.search, record.names)) and _stand_below(lines))
 
     @staticmethod
     def _tells_of_samples(record: Record, columns: Columns) -> bool:
@@ -775,7 +775,7 @@ class RecurringLines:
         if record.by >= 0:
             return "number"
         counters = set.intersection(*[set(line.counters) for line in lines])
-        for kind in _ORDER:
+        for kind in _COUNTER_ORDER:
             if (
                 kind == "epoch"
                 and kind in counters
@@ -811,7 +811,7 @@ class RecurringLines:
                 return step
             step = self._bars[writer][0]
         self._last_step = step
-        if unit in _ORDER and unit != "epoch" and _leads(record.heading, record.names):
+        if unit in _COUNTER_ORDER and unit != "epoch" and _leads(record.heading, record.names):
             self._lead(writer, step)
         names = record.names
         if unit == "epoch above" and "epoch" not in names:

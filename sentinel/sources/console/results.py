@@ -11,11 +11,11 @@ from typing import Any
 from sentinel.sources.console.printed import NUMBER, Record, kept, number, restored
 
 _BEGUN = re.compile(r"Result for (?P<trial>\S{1,200}):")
-_ENTRY = re.compile(
+_RESULT_ENTRY = re.compile(
     rf"(?P<indent> ++)(?P<name>[^\s:'\"-][^\s:]*+):(?: (?:\.(?=[ni]))?(?P<value>{NUMBER}))?", re.IGNORECASE
 )
 
-_INDENT = 2
+_RESULT_INDENT = 2
 _MAX_ENTRIES = 500
 
 
@@ -52,11 +52,11 @@ class TrialResults:
 
     def add(self, line: str) -> bool:
         """Return whether a line belongs to the result."""
-        if self._record is None or not line.startswith(" " * _INDENT):
+        if self._record is None or not line.startswith(" " * _RESULT_INDENT):
             return False
-        entry = _ENTRY.fullmatch(line.rstrip())
+        entry = _RESULT_ENTRY.fullmatch(line.rstrip())
         if entry is not None and len(self._record) < _MAX_ENTRIES:
-            self._path = [*self._path[: len(entry["indent"]) // _INDENT - 1], entry["name"]]
+            self._path = [*self._path[: len(entry["indent"]) // _RESULT_INDENT - 1], entry["name"]]
             if entry["value"] and (value := number(entry["value"])) is not None:
                 self._record["/".join(self._path)] = value
         return True

@@ -13,13 +13,13 @@ from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.printed import Record
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
 
-_WORD = r"(?P<part>train(?:ing)?|valid(?:ation)?|validate|val|test(?:ing)?|eval(?:uation)?)"
+_PART_WORD = r"(?P<part>train(?:ing)?|valid(?:ation)?|validate|val|test(?:ing)?|eval(?:uation)?)"
 _TRAINING = "train"
-_USUAL = {"validate": "val", "testing": "test"}
-_AXES = (*STEP_KEYS, *EPOCH_KEYS, "num_updates")
+_USUAL_PARTS = {"validate": "val", "testing": "test"}
+_AXIS_NAMES = (*STEP_KEYS, *EPOCH_KEYS, "num_updates")
 """Names of what no part has of its own."""
 
-_PART = re.compile(rf"\s{{0,9}}{_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
+_PART = re.compile(rf"\s{{0,9}}{_PART_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
 _OWN_PART = re.compile(r"\s{0,9}(?=(?:train|valid|val|test|eval)_[a-z])", re.IGNORECASE)
 """What stands before metrics whose names begin with a part of the data."""
 _BEGUN_PART = re.compile(
@@ -27,11 +27,11 @@ _BEGUN_PART = re.compile(
     re.IGNORECASE,
 )
 _HEADING = re.compile(
-    rf"(?<![^\s\[(<|,;:>-]){_WORD}(?: set)?\s{{0,3}}"
+    rf"(?<![^\s\[(<|,;:>-]){_PART_WORD}(?: set)?\s{{0,3}}"
     r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s))",
     re.IGNORECASE,
 )
-_NAMED = re.compile(rf"(?<![a-z]){_WORD}(?![a-z])", re.IGNORECASE)
+_NAMED_PART = re.compile(rf"(?<![a-z]){_PART_WORD}(?![a-z])", re.IGNORECASE)
 _SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
 _LOGGED = re.compile(
@@ -94,17 +94,19 @@ def _with_part(metrics: Iterator[tuple[str, float]], part: str) -> Iterator[tupl
     """
     names = [*metrics]
     often = Counter(name for name, _ in names)
-    part = _USUAL.get(part.lower(), part)
+    part = _USUAL_PARTS.get(part.lower(), part)
     before = ""
     for name, value in names:
         if own_part := _own_part(name):
             before = own_part
-        name_part = "" if own_part or name.lower() in _AXES else part or (before if often[name] > 1 else "")
+        name_part = (
+            "" if own_part or name.lower() in _AXIS_NAMES else part or (before if often[name] > 1 else "")
+        )
         yield f"{name_part} {name}" if name_part else name, value
 
 
 @lru_cache(maxsize=1 << 10)  # there are few names, and many of each
 def _own_part(name: str) -> str:
     """Return the part that a name tells."""
-    part = _NAMED.search(name)
+    part = _NAMED_PART.search(name)
     return part[0] if part else ""

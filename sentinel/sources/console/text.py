@@ -17,7 +17,7 @@ _MAX_TEXT = 2000  # characters of a line that are passed on
 _MAX_BAR = 1000  # bytes before its count
 _MAX_WRITERS = 16  # processes; what further ones print is ignored
 
-_SUMMARY = (b"{'train_runtime'", b'{"train_runtime"')  # of Hugging Face's Trainer
+_TRAINER_SUMMARY = (b"{'train_runtime'", b'{"train_runtime"')  # of Hugging Face's Trainer
 
 _WRITER = re.compile(
     r"\[(?:rank|default)\d{1,5}\]:? ?"  # torchrun
@@ -176,7 +176,7 @@ class Text:
         That is the summary of a training, after which nothing comes, and the count of a bar that is being
         drawn: its next state may never come.
         """
-        is_summary = torn.startswith(_SUMMARY) and torn.endswith(b"}")
+        is_summary = torn.startswith(_TRAINER_SUMMARY) and torn.endswith(b"}")
         if is_summary and parse(*_segments(torn)) is not None:
             self._parse_line(*_segments(torn))
             return True

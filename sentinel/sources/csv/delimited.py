@@ -43,7 +43,7 @@ MAX_LABEL = 40
 MAX_LABELS = 64
 """Texts of a column that name series; of one with more none does."""
 
-_RULE = "-=+|: \u2500\u2501\u2502\u253c"
+_RULE_CHARACTERS = "-=+|: \u2500\u2501\u2502\u253c"
 """What a rule below the header of a table is made of."""
 
 _DELIMITERS = (",", "\t", ";", "|", "_", " ")
@@ -56,7 +56,7 @@ _NAMING = re.compile(
     re.IGNORECASE,
 )
 _LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
-_VALUE = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
+_VALUE_COLUMN = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _OF_ROWS = re.compile(
     r"(?:sample|image|img|file|case|patient|subject|item)(?:[ _]?(?:id|name|path))?|uu?id|path|filename",
     re.IGNORECASE,
@@ -70,7 +70,7 @@ _STATISTIC = re.compile(r"(?:running_?)?(?:avg|average|mean|median|min|max|std|s
 _HEADING = re.compile(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
 """What stands above the numbers of an epoch in one column: "Epoch 0"."""
 
-_MISSING = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
+_MISSING_CELLS = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
 """Texts of a cell that holds nothing."""
 
 _BRACKETS = re.compile(r"[\[(]([^\[\]()]*)[\])],?\s*")
@@ -166,7 +166,7 @@ class Table:
 
     def _decide_columns(self) -> None:
         """Decide about the columns by the first lines."""
-        head = [line for line in self._head if line.strip(_RULE)]
+        head = [line for line in self._head if line.strip(_RULE_CHARACTERS)]
         self._head = []
         if not head:
             return
@@ -219,7 +219,7 @@ class Table:
         for at in range(width):
             column = [row[at] for row in rows]
             of_numbers = sum(_number_in_cell(text, self.delimiter) is not None for text in column)
-            with_text = sum(text.strip() not in _MISSING for text in column)
+            with_text = sum(text.strip() not in _MISSING_CELLS for text in column)
             is_text = of_numbers * 2 < with_text
             (texts if is_text else numeric).append(at)
         names = self.header or [""] * self._width
@@ -273,7 +273,7 @@ class Table:
             for at in texts
             if at not in dated and self._names_series(names[at], [row[at].strip() for row in rows])
         ]
-        self.labels = [at for at in self.labels if any(row[at].strip() not in _MISSING for row in rows)]
+        self.labels = [at for at in self.labels if any(row[at].strip() not in _MISSING_CELLS for row in rows)]
         self.has_row_names = any(
             _are_names([row[at] for row in rows]) for at in texts if at == 0 or _OF_ROWS.fullmatch(names[at])
         )
@@ -344,7 +344,7 @@ class Table:
     def _name(self, at: int, label: str) -> str:
         name = self.header[at] if self.header else ""
         is_only = len(self.values) == 1
-        if is_only and (not name or _VALUE.fullmatch(name)):
+        if is_only and (not name or _VALUE_COLUMN.fullmatch(name)):
             return label or self.name
         name = name.rstrip(":") or str(at)
         if _STATISTIC.fullmatch(name) and says_metric(self.name):

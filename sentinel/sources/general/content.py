@@ -57,7 +57,7 @@ _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):|(?:srun|slurmstepd): error:|ChildFailedError"
     r"|\bexitcode\s{0,3}:\s{0,3}-?\d"
 )
-_ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
+_PRINTED_ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
 """The last line of a traceback, which may be long."""
 
 _TRAINS = re.compile(
@@ -95,14 +95,14 @@ _PREFIX = re.compile(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
 _IS_REWARD = re.compile(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
 """Names that only a training gives."""
 
-_WORDS = re.compile(r"[^\W\d_]{2}[\w ]{0,20}[:=]\s?[-\d]")
+_NAMED_NUMBER = re.compile(r"[^\W\d_]{2}[\w ]{0,20}[:=]\s?[-\d]")
 """A word before a number."""
 
 _REQUEST = re.compile(rb"HTTP/[12]\b")
 _OUTCOME = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of metrics that are no settings."""
 
-_UNITS = frozenset({"epoch", "step", "episode", "batch", "frame", "part"})
+_COUNTER_UNITS = frozenset({"epoch", "step", "episode", "batch", "frame", "part"})
 _BOARD = ["Wall time", "Step", "Value"]
 """The header of a table that TensorBoard exports."""
 
@@ -195,7 +195,7 @@ def _has_texts(data: bytes) -> bool:
 def _reads_words(data: bytes) -> bool:
     """Return whether most lines hold words beside numbers within a cell, as a console does."""
     lines = data.decode("utf-8", "replace").splitlines()[2:42]
-    words = [line for line in lines if cell(line) is None and _WORDS.search(line)]
+    words = [line for line in lines if cell(line) is None and _NAMED_NUMBER.search(line)]
     return len(words) * 2 > len(lines) > 0
 
 
@@ -252,7 +252,7 @@ def judge(
     if series:
         return _of_console(series, stem, sample, is_over, _is_log_file(name), is_named)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
-    is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _ERROR.search(ending[-MAX_ENDING:])
+    is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _PRINTED_ERROR.search(ending[-MAX_ENDING:])
     if is_end and _TRACEBACK.search(ending) and _TRAINS.search(ending):
         return Judgement(kind, False, True, "crashed before it logged a number")
     return Judgement(kind, False, False, "no line of numbers comes again")
@@ -289,7 +289,9 @@ def _of_console(
             continue
         varies = has_nan or len({value for _, value, _ in points}) > 1
         varies = varies or (is_metric and is_counted and len({step for step, _, _ in points}) > 1)
-        is_once = len(points) < MIN_POINTS and points[0][2] in _UNITS and _OUTCOME.search(name) is not None
+        is_once = (
+            len(points) < MIN_POINTS and points[0][2] in _COUNTER_UNITS and _OUTCOME.search(name) is not None
+        )
         if (len(points) >= MIN_POINTS and varies and (is_counted or speaks)) or (
             is_over and is_metric and speaks and (is_named or is_once)
         ):
@@ -302,7 +304,7 @@ def _is_measured(name: str, points: Sequence[tuple[int, float, str]]) -> bool:
     """Return whether a series whose name says nothing is counted by epochs or steps and holds fractions that
     change: "(epoch: 1, iters: 100) D_A: 0.285 G_A: 0.412".
     """
-    if points[0][2] not in _UNITS or len(points) < MIN_POINTS or says_other(name) or counter(name):
+    if points[0][2] not in _COUNTER_UNITS or len(points) < MIN_POINTS or says_other(name) or counter(name):
         return False
     fractions = {value for _, value, _ in points if value != value or not value.is_integer()}
     return len(fractions) >= MIN_POINTS and len({step for step, _, _ in points}) >= MIN_POINTS
@@ -332,7 +334,7 @@ def _of_series(
         return Judgement(kind, False, False, "its counter is in no order")
     if _DATA_NAME.search(stem) and not (counts and words):
         return Judgement(kind, False, False, "the name is that of data")
-    counts_training = any(points[0][2] in _UNITS for points in series.values())
+    counts_training = any(points[0][2] in _COUNTER_UNITS for points in series.values())
     if (
         columns.has_row_names
         and not counts_training
@@ -358,7 +360,8 @@ def _is_log_of_series(
     is_split = _SPLIT_OF_DATA.fullmatch(stem) is not None and not columns.is_log_file
     file_speaks = is_of_metric or bool(_LOG_NAME.search(stem) and not is_split)
     is_counted = any(
-        points[0][2] in _UNITS or counter(points[0][2].rsplit("/", 1)[-1]) for points in series.values()
+        points[0][2] in _COUNTER_UNITS or counter(points[0][2].rsplit("/", 1)[-1])
+        for points in series.values()
     )
     return bool(
         (is_counted and bool(words or weak or file_speaks or columns.is_of_board))

@@ -50,7 +50,7 @@ MAX_NAMED_DOCUMENT = 32 << 20
 _MAX_DENIED = 5  # names in a line
 
 _TEXTS = frozenset({"", ".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".o", ".e"})
-_TABLES = frozenset({".csv", ".tsv", ".dat"})
+_TABLE_ENDINGS = frozenset({".csv", ".tsv", ".dat"})
 _DOCUMENTS = frozenset({".json", ".jsonl", ".ndjson"})
 _LINES = frozenset({".jsonl", ".ndjson"})
 _LINES_NAME = re.compile(
@@ -59,7 +59,7 @@ _LINES_NAME = re.compile(
 )
 """Names of JSON lines that a walk judges; others that no format claims are data."""
 
-_ENDINGS = _TEXTS | _TABLES | _DOCUMENTS
+_ENDINGS = _TEXTS | _TABLE_ENDINGS | _DOCUMENTS
 """Endings of the files that a walk judges."""
 
 _BARE_NAME = re.compile(
@@ -130,7 +130,7 @@ def of_forms(directory: Path, names: Sequence[str], forms: tuple["LineForm", ...
     has_form = _form_sniffer(forms)
     for name in candidates(names):
         path = directory / name
-        if path.suffix.lower() not in _TABLES | _DOCUMENTS and has_form(path):
+        if path.suffix.lower() not in _TABLE_ENDINGS | _DOCUMENTS and has_form(path):
             yield Run(path, CONSOLE, Console(path, True, forms), has_parallel_streams=True)
 
 
@@ -175,7 +175,7 @@ def unread(directory: Path, names: Sequence[str]) -> list[ReadIssue]:
 
 def _missing(path: Path, answer: Answer) -> str:
     """Return why a file is no run and, of a text, the line that came nearest."""
-    is_text = path.suffix.lower() not in _TABLES | _DOCUMENTS
+    is_text = path.suffix.lower() not in _TABLE_ENDINGS | _DOCUMENTS
     return f"{answer.reason}; {_nearest(path)}" if is_text else answer.reason
 
 

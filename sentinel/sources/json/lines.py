@@ -46,7 +46,7 @@ _MAX_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks i
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
-_SETTINGS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
+_SETTINGS_KEYS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
 _MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = re.compile("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
@@ -217,7 +217,7 @@ def _read_json_lines(path: Path, mark: Mapping[str, Any], limit: int) -> Read | 
 
 def _settings_in_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings in a record that states nothing else."""
-    stated = record.get(named(record, _SETTINGS) or "")
+    stated = record.get(named(record, _SETTINGS_KEYS) or "")
     if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
         return {}
     numbers = [name for name, value in record.items() if type(value) in (int, float)]

@@ -28,12 +28,12 @@ from sentinel.sources.readers.two_readers import TwoReaders
 FORMAT = "json"
 
 _FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
-_NUMBER = re.compile(_FIELD + r"(?=-?[\dNI])")
-_NUMBERS = re.compile(_FIELD + r"\[\s*(?=-?[\dNI])")
+_NUMBER_FIELD = re.compile(_FIELD + r"(?=-?[\dNI])")
+_NUMBERS_FIELD = re.compile(_FIELD + r"\[\s*(?=-?[\dNI])")
 _COLUMN = re.compile(_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
 _WRAPPERS = ("log_history", "history", "logs", "metrics")
 _LIST = re.compile(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
-_LISTS = re.compile(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS.pattern}|{_COLUMN.pattern})")
+_LISTS = re.compile(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -132,6 +132,6 @@ def _is_document_log(path: Path, stem: str) -> bool:
     except OSError:
         return False
     if opening := _LIST.match(head):
-        return is_log(stem, _NUMBER.findall(head[opening.end() :].partition("}")[0]))
-    names = [*_NUMBERS.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
+        return is_log(stem, _NUMBER_FIELD.findall(head[opening.end() :].partition("}")[0]))
+    names = [*_NUMBERS_FIELD.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
     return is_log(stem, names) or (is_log_name(stem) and any("loss" in name.lower() for name in names))

@@ -29,7 +29,7 @@ STATE = "trainer_state.json"
 _CHECKPOINT = re.compile(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
 _GLOBAL_STEP = re.compile(rb'"global_step":\s*(\d{1,18})\b')
 _HEAD_BYTES = 4096  # of a state; its keys are sorted, so "global_step" stands among the first
-_SETTINGS = (
+_TRAINER_SETTINGS = (
     *("max_steps", "num_train_epochs", "train_batch_size"),
     *("logging_steps", "eval_steps", "save_steps"),
 )
@@ -133,5 +133,5 @@ def _ending_of_state(state: Mapping[str, Any]) -> Ending | None:
 
 def settings(state: Mapping[str, Any]) -> dict[str, float]:
     """Return the planned values in the state. A number that means "no limit" is left out."""
-    values = {name: state.get(name) for name in _SETTINGS}
+    values = {name: state.get(name) for name in _TRAINER_SETTINGS}
     return {n: v for n, v in values.items() if isinstance(v, (int, float)) and 0 < v < sys.maxsize // 2}

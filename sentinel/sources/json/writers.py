@@ -16,7 +16,17 @@ from sentinel.sources.readers.records import Records, named
 if TYPE_CHECKING:
     import polars as pl
 
-_COLUMNS = ("rank", "global_rank", "process_index", "worker", "worker_id", "pid", "run_id", "run", "run_name")
+_PROCESS_KEYS = (
+    "rank",
+    "global_rank",
+    "process_index",
+    "worker",
+    "worker_id",
+    "pid",
+    "run_id",
+    "run",
+    "run_name",
+)
 _MOST = 64
 _LONGEST = 100  # characters of a name
 
@@ -56,7 +66,7 @@ class Writers:
 
     def add_rows(self, frame: "pl.DataFrame") -> bool:
         """Add rows of numbers. False if they must be added one by one."""
-        if named(frame.columns, _COLUMNS) is not None:
+        if named(frame.columns, _PROCESS_KEYS) is not None:
             return False
         added = self._writer("").add_rows(frame)
         self.count += added
@@ -68,7 +78,7 @@ class Writers:
             yield from writer.chunks(f"{self._stream}:{name}" if name else self._stream)
 
     def _of(self, record: Mapping[str, Any]) -> "_ProcessRecords":
-        column = named(record, _COLUMNS) if self._are_processes else None
+        column = named(record, _PROCESS_KEYS) if self._are_processes else None
         value = record[column] if column else None
         if type(value) is float and value.is_integer():
             value = int(value)  # orjson reads no NaN, and what reads it reads all numbers as floats

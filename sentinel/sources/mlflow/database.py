@@ -17,7 +17,7 @@ from sentinel.sources.readers import sqlite
 from sentinel.sources.readers.plain import plain_times
 from sentinel.sources.readers.records import NUMBER
 
-_OUTCOMES = {"FINISHED": EndKind.FINISHED, "FAILED": EndKind.CRASHED, "KILLED": EndKind.CRASHED}
+_END_OF_STATUS = {"FINISHED": EndKind.FINISHED, "FAILED": EndKind.CRASHED, "KILLED": EndKind.CRASHED}
 _INFINITY = sys.float_info.max  # MLflow writes it for an infinity
 
 _POINTS = """
@@ -25,13 +25,13 @@ SELECT rowid, CAST(key AS TEXT), COALESCE(CAST(timestamp AS INTEGER), 0), COALES
     CAST(value AS REAL), CAST(is_nan AS INTEGER)
 FROM metrics WHERE run_uuid = ? AND rowid >= ? ORDER BY rowid LIMIT ?
 """
-_NAME = "SELECT CAST(name AS TEXT), experiment_id FROM runs WHERE run_uuid = ?"
+_RUN_NAME_QUERY = "SELECT CAST(name AS TEXT), experiment_id FROM runs WHERE run_uuid = ?"
 _PROJECT = "SELECT CAST(name AS TEXT) FROM experiments WHERE experiment_id = ?"
 
 
 def ending(status: str) -> Ending | None:
     """Return how a run with this status of MLflow ended; None while it goes on."""
-    outcome = _OUTCOMES.get(status)
+    outcome = _END_OF_STATUS.get(status)
     return Ending(outcome, f"MLflow status {status}") if outcome else None
 
 
@@ -101,7 +101,7 @@ def _run_label(connection: sqlite3.Connection, run: str) -> Label:
     """Return the names of a run and of its experiment, as far as the database has them."""
     if not sqlite.columns(connection, "runs") >= {"name", "experiment_id"}:
         return NO_LABEL
-    name, experiment = connection.execute(_NAME, (run,)).fetchone() or ("", None)
+    name, experiment = connection.execute(_RUN_NAME_QUERY, (run,)).fetchone() or ("", None)
     if not sqlite.columns(connection, "experiments") >= {"name", "experiment_id"}:
         return Label.of(name, "")
     (project,) = connection.execute(_PROJECT, (experiment,)).fetchone() or ("",)

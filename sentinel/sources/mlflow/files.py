@@ -33,7 +33,7 @@ META = "meta.yaml"
 LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
 """The time in ms, the value, the step (0 if there is none) and, if the metric has one, its data set."""
 
-_STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
+_RUN_STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
 _STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _BYTES_A_POINT = 40  # a guess of how far to read for some points; a wrong one only costs time
 _MIN_READ = 1 << 12  # of a file; also the longest line
@@ -185,7 +185,7 @@ class _StorePoll:
         status_before = self._status
         self._status = ""
         with suppress(OSError), open_log(self._directory / META) as file:
-            status = _STATUS.search(file.read(_MAX_SETTING))
+            status = _RUN_STATUS.search(file.read(_MAX_SETTING))
             self._status = _STATUSES.get(status[1].decode(), "") if status else ""
         return ending(self._status) if self._status != status_before else None
 

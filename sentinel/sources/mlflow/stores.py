@@ -20,8 +20,8 @@ from sentinel.sources.readers.files import open_log
 
 FORMAT = "mlflow"
 
-_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
-_COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
+_RUN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_METRIC_COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
 _MAX_RUNS = 10_000  # of one database, the newest
 _MAX_FILES = 5  # of a run's metrics whose beginning is looked at
 _DELETED = re.compile(rb"^lifecycle_stage:\s*deleted", re.MULTILINE)
@@ -84,10 +84,10 @@ def _ids(path: Path, max_ids: int) -> list[str] | None:
     query = "SELECT run_uuid FROM runs WHERE lifecycle_stage = 'active' ORDER BY rowid DESC LIMIT ?"
 
     def ids(connection: sqlite3.Connection) -> list[str] | None:
-        if not sqlite.columns(connection, "metrics") >= _COLUMNS:
+        if not sqlite.columns(connection, "metrics") >= _METRIC_COLUMNS:
             return None
         rows = connection.execute(query, (max_ids,))
-        return [run for (run,) in rows if _ID.fullmatch(str(run))]
+        return [run for (run,) in rows if _RUN_ID.fullmatch(str(run))]
 
     try:
         return sqlite.read(path, ids)

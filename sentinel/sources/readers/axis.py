@@ -8,7 +8,7 @@ import msgspec
 
 from sentinel.sources.readers.plain import MAX_STEP
 
-_COUNT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
+_COUNT_TEXT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 
 class Axis(msgspec.Struct):
@@ -79,7 +79,7 @@ class Axis(msgspec.Struct):
 def count_of(value: Any) -> tuple[int | None, int | None]:
     """Return the step and the planned last step in 12, 12.0, "12" or "12/500"; None for what it lacks."""
     if isinstance(value, str):
-        count = _COUNT.fullmatch(value)
+        count = _COUNT_TEXT.fullmatch(value)
         return (int(count[1]), int(count[2]) if count[2] else None) if count else (None, None)
     whole = abs(value) < MAX_STEP and value == int(value)
     return (int(value) if whole else None), None

@@ -28,7 +28,7 @@ FILE_HEADER_BYTES = 7  # that the logger chose
 
 _MIN_READ_BYTES = BLOCK_BYTES // 4  # at once
 _MAX_READ_BYTES = 8 << 20  # at once
-_HEADER = Struct("<IHB")
+_RECORD_HEADER = Struct("<IHB")
 _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL = 1  # type of a chunk that is a whole record
 _FIRST = 2  # of one with which a record begins
@@ -91,16 +91,16 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
     position = start
     while True:
         left_in_block = BLOCK_BYTES - (offset + position) % BLOCK_BYTES
-        if left_in_block < _HEADER.size:  # padding
+        if left_in_block < _RECORD_HEADER.size:  # padding
             position += left_in_block
             left_in_block = BLOCK_BYTES
-        if position + _HEADER.size > written:
+        if position + _RECORD_HEADER.size > written:
             break
-        checksum, length, kind = _HEADER.unpack_from(data, position)
-        end = position + _HEADER.size + length
-        fits = _FULL <= kind <= _LAST and _HEADER.size + length <= left_in_block
+        checksum, length, kind = _RECORD_HEADER.unpack_from(data, position)
+        end = position + _RECORD_HEADER.size + length
+        fits = _FULL <= kind <= _LAST and _RECORD_HEADER.size + length <= left_in_block
         if fits and zlib.crc32(view[position + _CHECKED : end]) == checksum:
-            assembly.add(kind, data[position + _HEADER.size : end], position, end)
+            assembly.add(kind, data[position + _RECORD_HEADER.size : end], position, end)
             position = end
             continue
         is_torn = fits and end > written
@@ -188,8 +188,8 @@ def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
     searched = 0
     kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]
     for offset in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST)) + start).tolist():
-        checksum, length, _ = _HEADER.unpack_from(data, offset)
-        chunk_end = offset + _HEADER.size + length
+        checksum, length, _ = _RECORD_HEADER.unpack_from(data, offset)
+        chunk_end = offset + _RECORD_HEADER.size + length
         if chunk_end > end:
             continue
         searched += length

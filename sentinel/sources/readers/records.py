@@ -58,14 +58,14 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 EPOCH_KEYS = ("epoch",)
 TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
 
-_AXES = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
+_AXIS_KEYS = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
 
 NUMBER = re.compile(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
 )
 """A number written out, as ``float`` reads it."""
 
-_PLANNED = "max_steps"  # tag of the 500 in a step logged as "12/500"
+_PLANNED_STEPS = "max_steps"  # tag of the 500 in a step logged as "12/500"
 _LEARNING_RATES = ("lr", "learning_rate")
 _MAX_STEPS = 2.0**53  # that a float counts without a gap
 _MAX_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
@@ -155,7 +155,7 @@ class Records:
         record = flattened(record)
         row = list(record.values())
         kinds = "".join(map(_KIND.__getitem__, map(type, row)))
-        if _TEXT in kinds and (full := with_part(record, _AXES)) is not record:
+        if _TEXT in kinds and (full := with_part(record, _AXIS_KEYS)) is not record:
             self.add(full, line)
             return
         earlier = self._shapes.get((*record, kinds))
@@ -228,7 +228,7 @@ class Records:
                 count = self._axis.iteration(count, epoch, planned)
                 planned = None
             if planned is not None:
-                self._point(_PLANNED, planned)
+                self._point(_PLANNED_STEPS, planned)
         self._axis.beside_iteration |= shape.has_iteration
         if self._axis.beside_iteration and not shape.has_iteration:
             count = None  # MMEngine's validation, which counts epochs

@@ -7,7 +7,7 @@ MAX_CHARACTERS = 8192
 """Characters of a line that is read; longer ones are skipped."""
 
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
-_END = re.compile(r"\r?\n|\r(?!\n)")
+_LINE_END = re.compile(r"\r?\n|\r(?!\n)")
 _BAR = re.compile(r"%\s?\|[^|]{0,600}\|")
 _CRI = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
 _DOCKER = re.compile(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
@@ -32,7 +32,7 @@ def printed_lines(data: bytes) -> Iterator[tuple[str, bool]]:
     if "\0" in text or "\1" in text:
         text = text.replace("\0", "").replace("\1", "")
     start = 0
-    for end in _END.finditer(text):
+    for end in _LINE_END.finditer(text):
         line = text[start : end.start()]
         start = end.end()
         if line and len(line) <= MAX_CHARACTERS and not line.isspace():

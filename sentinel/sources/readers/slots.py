@@ -23,7 +23,7 @@ from sentinel.sources.readers.words import (
 MAX_WORDS = 5
 """Words of a name."""
 
-_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN|ERROR|CRITICAL|SUCCESS|NOTICE)\b")
+_LOG_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN|ERROR|CRITICAL|SUCCESS|NOTICE)\b")
 _LOGGER = re.compile(r"(?:root|__main__|[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6})\s{0,2}[:\]|>-]{1,2}\s?")
 _FUNCTION = re.compile(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
 """The module and the function before a line of source, as Loguru prints them."""
@@ -71,7 +71,9 @@ _BETWEEN = ("/", "of", "out of", "]/[")
 _MEMBERS = {"fit progress 2": "loss"}
 """What programs print into a tuple without a name: Flower prints (round, loss, metrics, seconds)."""
 
-_COUNTED = re.compile(r"\s?(?:training )?(steps|iterations|updates|epochs|episodes|games)(?=\s?[:=,]| is )")
+_COUNTED_UNIT = re.compile(
+    r"\s?(?:training )?(steps|iterations|updates|epochs|episodes|games)(?=\s?[:=,]| is )"
+)
 
 METRIC = "metric"
 MAYBE = "maybe"
@@ -180,7 +182,9 @@ def _place_in_the_program(reading: Reading) -> bool:
     is_place = reading.before.rstrip().endswith((".py:", ".cpp:", ".cc:", ".cu:", "pid=", "thread="))
     is_place |= reading.is_fresh and _FUNCTION.search(reading.texts[reading.at][-MAX_NAME:]) is not None
     is_level_next = (
-        reading.is_fresh and not reading.before.strip(_TRIM) and _LEVEL.match(reading.after.lstrip(" ]|:-"))
+        reading.is_fresh
+        and not reading.before.strip(_TRIM)
+        and _LOG_LEVEL.match(reading.after.lstrip(" ]|:-"))
     )
     if not (is_place or is_level_next):
         return False
@@ -281,7 +285,7 @@ def _part_behind_a_total(reading: Reading) -> bool:
 def _count_before_its_word(reading: Reading) -> bool:
     """Recognise what counts before its word: "Test accuracy after 300 steps: 0.5"."""
     may_count = reading.before.endswith((" after ", " after", " in ")) and not reading.has_counter
-    word = _COUNTED.match(reading.after) if may_count else None
+    word = _COUNTED_UNIT.match(reading.after) if may_count else None
     if word is None:
         return False
     reading.heading = reading.before
@@ -327,7 +331,7 @@ def _named_number(reading: Reading) -> None:
         name = reading.tuple_name
     kind = counter(name) if name else None
     last = reading.last
-    if kind and last == Slot("", kind) and _COUNTED.match(before):
+    if kind and last == Slot("", kind) and _COUNTED_UNIT.match(before):
         name = ""
         kind = None
     if name and after.strip() == "[" and phase(name) == name:
@@ -427,7 +431,7 @@ def heading_name(heading: str) -> str:
 
 def _message(text: str) -> str:
     """Return the text without what a logger puts before a message."""
-    for level in _LEVEL.finditer(text[:240]):
+    for level in _LOG_LEVEL.finditer(text[:240]):
         text_after = text[level.end() :]
         if text_after.strip(" \t:|-]>)[") or level.start() == 0:
             text = text_after

@@ -15,7 +15,7 @@ from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""
 
-_NAME = re.compile(
+_LOG_NAME = re.compile(
     r"metrics|progress|^results|summary|monitor|history|loss|log|^train|^rewards?$|^wandb_export|-tag-",
     re.IGNORECASE,
 )
@@ -34,7 +34,7 @@ _EXPORTED = {"wall time", "step", "value"}  # the columns of TensorBoard's CSV f
 COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 """Names of what counts the steps of a log."""
 
-_METRIC = re.compile(
+_METRIC_NAME = re.compile(
     r"loss|accuracy|reward|perplexity|entropy|grad.?norm|learning.?rate|ep_?rew|ep_?ret"
     r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1)(?![a-z])",
     re.IGNORECASE,
@@ -43,7 +43,7 @@ _METRIC = re.compile(
 
 def is_log_name(stem: str) -> bool:
     """Return whether a training log may well have this name, without its ending."""
-    return _NAME.search(stem) is not None
+    return _LOG_NAME.search(stem) is not None
 
 
 def is_of_tracker(name: str, names: Collection[str]) -> bool:
@@ -62,7 +62,7 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
     if {name.lower() for name in columns} == _EXPORTED:
         return True
     counted = len(columns) > 1 and named(columns, COUNTS) is not None
-    metrics = any(map(_METRIC.search, columns))
+    metrics = any(map(_METRIC_NAME.search, columns))
     if not is_log_name(stem):
         return counted and metrics and (counts is None or _steps_rise(counts))
     counted |= len(columns) > 1 and named(columns, _INDEX) is not None
@@ -73,12 +73,12 @@ def is_log(stem: str, columns: Collection[str], counts: Sequence[Any] | None = N
 def _names_a_metric(stem: str) -> bool:
     from sentinel.sources.readers.words import says_other_loss  # whose many patterns are slow to make
 
-    return _METRIC.search(stem) is not None and not says_other_loss(stem)
+    return _METRIC_NAME.search(stem) is not None and not says_other_loss(stem)
 
 
 def are_metrics(columns: Collection[str]) -> bool:
     """Return whether there is a column for a loss, and no column but for metrics."""
-    return any("loss" in name.lower() for name in columns) and all(map(_METRIC.search, columns))
+    return any("loss" in name.lower() for name in columns) and all(map(_METRIC_NAME.search, columns))
 
 
 def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
@@ -104,7 +104,7 @@ def are_log(stem: str, records: Sequence[Mapping[str, Any]]) -> bool:
     if is_named:
         return any(_cell_number(value) is not None for row in rows for value in row.values())
     metrics = {name for row in rows for name in _metric_names(row)}
-    timed = _grows(rows, TIME_KEYS) and any(map(_METRIC.search, metrics))
+    timed = _grows(rows, TIME_KEYS) and any(map(_METRIC_NAME.search, metrics))
     return bool(metrics) and (counted or timed)
 
 

@@ -9,7 +9,7 @@ PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set")
 
 _BATCH = "iter"
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
-_NAMED = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
+_NAMED_PART = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
 COMPARED = re.compile(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
 """Pattern of words that name both parts of the data, before a metric with a curve of each."""
 
@@ -24,7 +24,7 @@ def held_out(text: str) -> str:
 
 def of_part(name: str, part: str) -> str:
     """Return a metric's name with the part, unless it has a part or is that of a learning rate."""
-    match = _NAMED.search(COMPARED.sub("", name))
+    match = _NAMED_PART.search(COMPARED.sub("", name))
     return name if name.lower() in _OF_NO_PART or match else f"{part}/{name}"
 
 

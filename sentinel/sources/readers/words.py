@@ -38,7 +38,7 @@ _IDENTITY = re.compile(
     r"num_workers|workers?|shape|dims?|layers?|hidden|heads?)(?![a-z])",
     re.IGNORECASE,
 )
-_UNIT = re.compile(
+_TIME_UNIT = re.compile(
     r"\s?(?:(?:s|ms|us|seconds)/(?:it|step|batch)|s|secs?|seconds?|ms|mins?|minutes?|hours?|hrs?|h|it/s|it|"
     r"tok/s|samples?/s(?:ec)?|ins/s|fps|GB|MB|KB|GiB|MiB|KiB|images?|imgs?|tokens?/s(?:ec)?|steps?/s(?:ec)?|"
     r"examples?/s(?:ec)?|words?/s|sent/s|batch(?:es)?/s(?:ec)?|MB/s|img/s|it/sec|files?|params?|parameters|lines?|"
@@ -128,7 +128,7 @@ def is_measure(name: str) -> bool:
 
 def unit_of_other(after: str) -> str:
     """Return the unit of speed, time or size in the text after a number; nothing if there is none."""
-    unit = _UNIT.match(after[:24])
+    unit = _TIME_UNIT.match(after[:24])
     return unit[0].strip() if unit else ""
 
 

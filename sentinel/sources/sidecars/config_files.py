@@ -27,7 +27,7 @@ _UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
 _CONFIGS = ("train_config", "training_config", "llamaboard_config", "configuration", "config")
-_NAMES = (
+_CONFIG_NAMES = (
     ".hydra/config.yaml",
     *(f"{stem}{ending}" for stem in _ARGUMENTS for ending in (".json", ".yaml", ".yml")),
     *(f"{stem}{ending}" for stem in _CONFIGS for ending in (".yaml", ".yml")),
@@ -165,13 +165,13 @@ def _there(directory: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _folders(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    yield directory, _NAMES
+    yield directory, _CONFIG_NAMES
     if directory.parent.name == "runs" and _HUGGING_FACE.fullmatch(directory.name):
-        yield directory.parent.parent, _NAMES
+        yield directory.parent.parent, _CONFIG_NAMES
         return
     if _INNER.fullmatch(directory.name):
         directory = directory.parent
-        yield directory, _NAMES
+        yield directory, _CONFIG_NAMES
     yield directory.parent, _ABOVE
 
 

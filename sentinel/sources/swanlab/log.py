@@ -23,8 +23,8 @@ from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Sc
 
 FORMAT = "swanlab"
 
-_HEADER = FileHeader("SwanLab", b":SWL\xd6\xe1", [JSON_VERSION, PROTOBUF_VERSION])
-_NAME = re.compile(r"run-.+\.swanlab|backup\.swanlab", re.DOTALL)
+_SWANLAB_HEADER = FileHeader("SwanLab", b":SWL\xd6\xe1", [JSON_VERSION, PROTOBUF_VERSION])
+_SWANLAB_NAME = re.compile(r"run-.+\.swanlab|backup\.swanlab", re.DOTALL)
 _RUN_DIRECTORY = re.compile(r"run-\d{8}_\d{6}-.+")
 _INTERNAL = ("console", "debug", "logs", "media")  # directories of a run that repeat its log, or hold files
 _OF_THE_MACHINE = "__swanlab__."  # beginning of names
@@ -34,7 +34,7 @@ _BYTES_A_POINT = 80  # a guess of how far to read for some points; a wrong one o
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the runs in this directory. A run that has the directory for itself has its path."""
     is_own = _RUN_DIRECTORY.fullmatch(directory.name)
-    for name in filter(_NAME.fullmatch, names):
+    for name in filter(_SWANLAB_NAME.fullmatch, names):
         yield Run(directory if is_own else directory / name, FORMAT, SwanLabFile(directory / name))
 
 
@@ -67,7 +67,7 @@ def _batch(path: Path, cursor: Cursor, piece: Read, log: Log, limit: int) -> Pol
     restarted: bool = cursor.get("restarted", False)
     if piece.offset == 0:
         try:
-            version = _HEADER.version(piece.data)
+            version = _SWANLAB_HEADER.version(piece.data)
         except ValueError as error:
             mark = piece.mark(len(piece.data), waiting=True)
             return PollResult(

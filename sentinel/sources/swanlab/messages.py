@@ -39,7 +39,7 @@ _MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
 }
 """Fields by message: number and type. An enumeration is read as an int32, which it is on the wire."""
 
-_OUTCOMES = {1: EndKind.FINISHED, 2: EndKind.CRASHED, 3: EndKind.PREEMPTED}
+_END_OF_STATE = {1: EndKind.FINISHED, 2: EndKind.CRASHED, 3: EndKind.PREEMPTED}
 """Values of SwanLab's ``RunState``. It calls a run aborted (3) that a person interrupted."""
 
 
@@ -78,8 +78,8 @@ def _of_protobuf(record: bytes) -> Content:
         return Line(_time(message.log.timestamp), message.log.line)
     if message.HasField("start"):
         return Label.of(message.start.name, message.start.project)
-    if message.HasField("finish") and message.finish.state in _OUTCOMES:
-        return _recorded_ending(_OUTCOMES[message.finish.state])
+    if message.HasField("finish") and message.finish.state in _END_OF_STATE:
+        return _recorded_ending(_END_OF_STATE[message.finish.state])
     return None
 
 

@@ -21,7 +21,13 @@ from sentinel.sources.tensorboard.tfrecord import MAX_ROW, Frames, RecordGroup
 from sentinel.sources.tensorboard.values import values
 
 _SAMPLES = (0.5, 0.1, 0.9, 0.3, 0.7, 0.0)  # where among the unknown records of a length to look for a layout
-_KINDS = (np.int64, np.uint32, np.int64, np.float64, np.float64)  # of number, tag, step, time and value
+_COLUMN_TYPES = (
+    np.int64,
+    np.uint32,
+    np.int64,
+    np.float64,
+    np.float64,
+)  # of number, tag, step, time and value
 _MIX = np.full(MAX_ROW // 8, 0x9E3779B97F4A7C15, np.uint64).cumprod(dtype=np.uint64)  # a polynomial hash
 
 
@@ -178,5 +184,5 @@ def _read_singly(records: Sequence[tuple[int, bytes]], tags: dict[str, int], mos
                 break
         elif config := settings_in(record):
             settings[number] = config
-    columns = zip((numbers, ids, steps, times, scalars), _KINDS, strict=True)
+    columns = zip((numbers, ids, steps, times, scalars), _COLUMN_TYPES, strict=True)
     return _SingleRecords(tuple(np.array(column, kind) for column, kind in columns), settings, broken)

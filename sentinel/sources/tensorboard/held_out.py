@@ -18,14 +18,14 @@ PARTS = ("val", "valid", "validation", "eval", "test")
 """Names of directories with held-out data. A tag without one belongs to the training."""
 
 _TRAININGS = ("train", "training", "Train", "Training")
-_PARTS = (*PARTS, *(part.capitalize() for part in PARTS))
+_PART_FOLDERS = (*PARTS, *(part.capitalize() for part in PARTS))
 
 
 def possible_parts(training: Path) -> Iterator[Path]:
     """Yield the directories, there or not, that hold held-out data of a training in this directory."""
     word = _ending_word(training.name, _TRAININGS)
     if word:
-        candidates = (part for part in _PARTS if part.istitle() == word.istitle())
+        candidates = (part for part in _PART_FOLDERS if part.istitle() == word.istitle())
         yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in candidates)
 
 
@@ -36,17 +36,17 @@ def held_out(training: Path) -> list[Path]:
 
 def part_in(directory: Path) -> str:
     """Return the part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
-    return _ending_word(directory.name, _PARTS).lower()
+    return _ending_word(directory.name, _PART_FOLDERS).lower()
 
 
 def is_of_part(directory: Path) -> bool:
     """Return whether a directory is called like a part of the data."""
-    return bool(_ending_word(directory.name, (*_PARTS, *_TRAININGS)))
+    return bool(_ending_word(directory.name, (*_PART_FOLDERS, *_TRAININGS)))
 
 
 def training_of(directory: Path) -> Path | None:
     """Return the directory of the training whose held-out data this directory has; None if of none."""
-    part = _ending_word(directory.name, _PARTS)
+    part = _ending_word(directory.name, _PART_FOLDERS)
     candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)
     return next((training for training in trainings if _wrote_both(training, directory)), None)

@@ -29,7 +29,7 @@ _STEP = 10  # likewise
 _STEP_FIELD = b"\x10"  # the byte before the step
 _MAX_SKELETONS = 1 << 13  # remembered; with MAX_ROW this bounds the memory to some 16 MB
 _PROBES = (np.arange(3 * MAX_ROW).reshape(3, -1) * 37 % 61 + 2).astype(np.uint8)  # no NaN, no zero
-_FORMS = {"<f4": "f", "<f8": "d"}
+_FLOAT_CODES = {"<f4": "f", "<f8": "d"}
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Layout:
         """Wall time and values; it does not know varints."""
         ends = [_TIME + 8, *(offset + np.dtype(self.kind).itemsize for offset in self.value_offsets)]
         gaps = [offset - end for offset, end in zip(self.value_offsets, ends, strict=False)]
-        return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FORMS[self.kind]}" for gap in gaps))
+        return Struct(f"<{_TIME}xd" + "".join(f"{gap}x{_FLOAT_CODES[self.kind]}" for gap in gaps))
 
     def read(self, rows: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
         """Return step and wall time of every row, and its values, a row each."""
@@ -121,7 +121,7 @@ def find_layout(record: bytes) -> Layout | None:
     step_bytes = 0
     if record[_STEP - 1 : _STEP] == _STEP_FIELD:  # a varint, which ends with the first byte below 0x80
         step_bytes = next((count for count, byte in enumerate(record[_STEP:], 1) if byte < 0x80), 0)
-    for kind in _FORMS:
+    for kind in _FLOAT_CODES:
         value_offsets = _value_offsets(record, event, kind, _STEP + step_bytes)
         if value_offsets is not None:
             layout = Layout(len(record), step_bytes, value_offsets, kind)

@@ -14,7 +14,7 @@ from sentinel.sources.base import Samples
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.tensorboard.settings import settings_in
 
-_HEADER = Struct("<Q4x")  # length, and its checksum
+_LENGTH_HEADER = Struct("<Q4x")  # length, and its checksum
 _MARKS = b"\x0a\x04text", b"\x0a\x06images", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 """Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
 
@@ -64,7 +64,7 @@ def _samples(data: bytes) -> Iterator[tuple[str, int, bytes]]:
     from tensorboard.compat.proto.event_pb2 import Event
 
     for framed in _marked(data):
-        record = framed[_HEADER.size : -4]
+        record = framed[_LENGTH_HEADER.size : -4]
         try:
             event = Event.FromString(record)
             settings = settings_in(record)
@@ -89,10 +89,10 @@ def _marked(data: bytes) -> Iterator[bytes]:
     marks = iter(sorted(offset for mark in _MARKS for offset in _offsets(data, mark)))
     mark = next(marks, None)
     begin = 0
-    last = len(data) - _HEADER.size
+    last = len(data) - _LENGTH_HEADER.size
     while mark is not None and begin <= last:
-        (length,) = _HEADER.unpack_from(data, begin)
-        end = begin + _HEADER.size + length + 4
+        (length,) = _LENGTH_HEADER.unpack_from(data, begin)
+        end = begin + _LENGTH_HEADER.size + length + 4
         if mark < end <= len(data):
             if length <= _MAX_RECORD:
                 yield data[begin:end]

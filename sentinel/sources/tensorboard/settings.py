@@ -45,10 +45,10 @@ def _hparams(content: bytes) -> Mapping[str, Any]:
     except DecodeError:
         return {}
     kinds = {name: (value, value.WhichOneof("kind")) for name, value in hparams.items()}
-    return {name: getattr(value, kind) for name, (value, kind) in kinds.items() if kind in _KINDS}
+    return {name: getattr(value, kind) for name, (value, kind) in kinds.items() if kind in _VALUE_KINDS}
 
 
-_KINDS = ("number_value", "string_value", "bool_value")
+_VALUE_KINDS = ("number_value", "string_value", "bool_value")
 
 
 def _markdown_table(text: bytes) -> Mapping[str, Any]:

@@ -24,8 +24,8 @@ from sentinel.sources.readers.problems import Problem, summed
 
 MAX_PAYLOAD = 1 << 31  # protobuf's own limit: a longer message cannot exist
 
-_HEADER = Struct("<QI")
-HEADER_BYTES = _HEADER.size
+_RECORD_HEADER = Struct("<QI")
+HEADER_BYTES = _RECORD_HEADER.size
 _FRAME_BYTES = HEADER_BYTES + 4  # of a record beside its payload: the header, and the checksum behind it
 _WORTH_A_MATRIX = 64  # rows; below this, checksums are cheaper one by one
 MAX_ROW = 2048
@@ -110,7 +110,7 @@ def _walk_records(data: bytes, position: int, most: int) -> tuple[NDArray[np.int
     parts: list[NDArray[np.int64]] = []
     recent: list[int] = []
     stretch = _STRETCH
-    unpack = _HEADER.unpack_from
+    unpack = _RECORD_HEADER.unpack_from
     last = len(data) - HEADER_BYTES
     needed = 0
     wrong = ""

@@ -31,12 +31,12 @@ from sentinel.sources.wandb.steps import Steps, points
 FORMAT = "wandb"
 
 _INTERRUPTED = 255  # wandb/sdk/lib/exit_hooks.py records it for a KeyboardInterrupt
-_NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
+_WANDB_NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 
 _RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
 _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 
-_HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
+_WANDB_HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 96  # a guess, with the summary, of how far to read for some points; a wrong one costs time
 
 _NUMBER = 0x08  # field of a Record
@@ -49,7 +49,7 @@ _MAX_LINE = 4096  # characters of console output
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
     """Yield the runs in this directory. A run that has the directory for itself has its path."""
     for name in names:
-        if id_in_name := _NAME.fullmatch(name):
+        if id_in_name := _WANDB_NAME.fullmatch(name):
             is_own = directory.name.endswith(f"-{id_in_name['id']}")
             yield Run(directory if is_own else directory / name, FORMAT, WandbFile(directory / name))
 
@@ -152,7 +152,7 @@ class _Messages:
     def _starts_well(self, data: bytes) -> bool:
         """Return whether the header is complete. A file with a wrong header is refused."""
         try:
-            return _HEADER.version(data) is not None
+            return _WANDB_HEADER.version(data) is not None
         except ValueError as error:
             self._refused = str(error)
             self._read_issues.append(ReadIssue(self._path, "", self._refused))

@@ -29,7 +29,7 @@ _FORMAT = "wandb"
 _STEPS_A_PAGE = 1000  # that one question to the server asks for
 _MAX_SPARSE = 10  # times as many steps, if few of them were logged
 _MAX_PAGES = 20  # in one poll
-_OUTCOMES = {
+_END_OF_STATE = {
     "finished": EndKind.FINISHED,
     "crashed": EndKind.CRASHED,
     "failed": EndKind.CRASHED,
@@ -91,7 +91,7 @@ class OnlineRun(msgspec.Struct, frozen=True):
             "steps": steps.memory(),
             "restarted": restarted and not has_points,
         }
-        outcome = None if news.more else _OUTCOMES.get(news.state)
+        outcome = None if news.more else _END_OF_STATE.get(news.state)
         ending = Ending(outcome, f"W&B calls it {news.state}") if outcome else None
         chunks = [replace(chunk, restarted=restarted)] if has_points else []
         label = Label.of(on_server.run.name, self.path.parts[1])

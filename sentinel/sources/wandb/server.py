@@ -31,7 +31,7 @@ _RUNS_A_PAGE = 200  # that one question to the server asks for
 _REQUEST_SECONDS = 10  # after which W&B's client gives a request up
 _RETRY_SECONDS = 1.0  # between two tries of W&B's client
 
-_STATUS = re.compile(r"\bHTTP (\d{3})\b")
+_HTTP_STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _NEWS = ("heartbeatAt", "historyLineCount")
 _MEANINGS = {
     401: "does not accept the key; set WANDB_API_KEY, or run `wandb login`",
@@ -145,7 +145,7 @@ def _http_status(error: BaseException) -> int:
     response = getattr(error, "response", None)
     if status := getattr(response, "http_status", 0):
         return int(status)
-    match = _STATUS.search(str(error))
+    match = _HTTP_STATUS.search(str(error))
     return int(match[1]) if match else 0
 
 

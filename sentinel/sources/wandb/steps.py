@@ -22,7 +22,7 @@ from sentinel.sources.wandb.history import Groups, Numbers
 
 COUNTER = "_step"
 
-_USUAL = [key for key in STEP_KEYS if key != COUNTER]
+_USUAL_AXES = [key for key in STEP_KEYS if key != COUNTER]
 _MAX_DEFINED = 4096  # names with an axis of their own
 _MAX_LOGGED = 4096  # names of metrics that are remembered
 
@@ -80,7 +80,7 @@ class Steps:
         """Return the step of each number, and which numbers are themselves the step of their record."""
         usual = np.full(rows, np.nan)
         step_name = np.full(rows, -1)  # by which name
-        for key in _USUAL:
+        for key in _USUAL_AXES:
             if key in numbers.index:
                 counts = _whole_counts(numbers.by_row(key, rows))
                 new = np.isnan(usual) & ~np.isnan(counts)
