@@ -5,7 +5,7 @@ A cross-entropy that rests where softmax twice would put it: at most 5 % below a
 `ln(e + C - 1) - accuracy` for `C` classes, since the middle of the run, and never below
 `ln(1 + (C - 1) / e)`, on held-out data neither, while a classifier as accurate could have far less. And a
 `BCELoss` whose wrong samples cost more than 17 nats each, while the loss is above `ln(2)`, that of guessing.
-Any loss whose wrong samples all cost what a probability of 0 does in Keras or PyTorch, all the time.
+Any loss whose wrong samples in training all cost what a probability of 0 does in Keras or PyTorch.
 
 ## Why it matters
 `CrossEntropyLoss` applies softmax itself. Fed with probabilities, it cannot come near zero, and gradients
@@ -96,22 +96,18 @@ def loss_accuracy_mismatch(
     long = pl.col(INDEX) >= REACH  # an accuracy is that of the row before
     # Without a setting it is the number whose guess costs what the loss began at.
     classes_at_start = start_value(VALUE).clip(upper_bound=MAX_START).exp()
-    context = points.with_columns(
+    context = with_costs(points, reach=REACH).with_columns(
         accuracy=pl.coalesce(*RATES), classes=pl.coalesce(Setting.NUM_CLASSES, classes_at_start)
     )
-    measured = (
-        with_costs(context, reach=REACH)
-        .with_columns(
-            level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
-            right=pl.coalesce(recent_median("accuracy", rows) for rows in (REACH, FEW)),
-            halfway=_halfway(),
-            lowest=seen_min(VALUE, REACH, REACH),
-        )
-        .with_columns(
-            expected=(e + classes - 1).log() - right,
-            allowed=_allowed(right, classes),
-            each=pl.when(right < 1).then(level / (1 - right)),
-        )
+    measured = context.with_columns(
+        level=pl.when(long).then(recent_median(VALUE, REACH)).otherwise(recent_median(VALUE, FEW)),
+        right=pl.coalesce(recent_median("accuracy", rows) for rows in (REACH, FEW)),
+        halfway=_halfway(),
+        lowest=seen_min(VALUE, REACH, REACH),
+    ).with_columns(
+        expected=(e + classes - 1).log() - right,
+        allowed=_allowed(right, classes),
+        each=pl.when(right < 1).then(level / (1 - right)),
     )
     enough = right > least_accuracy
     is_worse_than_guessing = (pl.col(Setting.LOSS) == "bce") & (level > log(2))
