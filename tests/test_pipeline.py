@@ -193,6 +193,44 @@ def test_the_last_row_is_not_skipped_twice(rows):
     assert row_counts == {("zero-gradient", SkipReason.FEW_POINTS): rows}
 
 
+@pytest.mark.parametrize("at_once", [7, 300_000])
+def test_a_run_that_is_over_is_judged_with_its_end_and_alike(monkeypatch, at_once):
+    judged = []
+    frame = row_detection.frame
+
+    def counted(detector, series):
+        judged.append(detector.name)
+        return frame(detector, series)
+
+    monkeypatch.setattr(row_detection, "frame", counted)
+
+    def told(*, are_over):
+        judged.clear()
+        source = Memory()
+        for number in range(60):
+            source.log(number, 0.0 if number > 30 else 1.0)
+        engine = pipeline(["zero-gradient"], "grad_norm")
+        run_pipeline = engine.track(Run(Url("memory", ("training",)), "memory", source), "training")
+        changes = []
+        row_counts = Counter()
+        more = True
+        while more:
+            (advance,) = engine.advance([run_pipeline], at_once, are_over=are_over)
+            changes += advance.changes
+            row_counts += advance.row_counts
+            more = advance.more
+        if not are_over:
+            (advance,) = engine.finalize([run_pipeline])
+            changes += advance.changes
+            row_counts += advance.row_counts
+        return changes, row_counts, len(judged)
+
+    *apart, judgements_apart = told(are_over=False)
+    *together, judgements = told(are_over=True)
+    assert together == apart
+    assert judgements == judgements_apart - 1
+
+
 @pytest.mark.slow
 def test_detectors_that_judge_at_once_find_the_same(monkeypatch):
     def broken(points, **_):
