@@ -4,9 +4,9 @@
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
-one that had only 2 or 3 values there, at 4 evaluations or more each, one that stayed at 1/n for five while
-the held-out loss was never below ln n, as if guessing among n classes, and a training accuracy that did not
-rise while the loss fell by a tenth or to nothing.
+one that had only 2 or 3 values there, at 4 evaluations or more, one that stayed at 1/n for eight (five if
+the loss began above ln n or does not fall) while the held-out loss was never below ln n, as if guessing among
+n classes, and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in its
 plot.
 

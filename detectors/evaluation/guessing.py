@@ -4,15 +4,21 @@ import polars as pl
 
 from sentinel.detectors.api import Variant
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import VALUE, First
+from sentinel.detectors.schema import INDEX, VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median
 
 REACH = 50
 """Evaluations that are looked at."""
 
-GUESSES = 5
+GUESSES = 8
 """Evaluations before a guess is one."""
+
+FEW_GUESSES = 5
+"""Evaluations that suffice where the loss began above that of a guess, or does not fall."""
+
+ABOVE_LN = 1.05
+"""Times ln n above which such a loss began."""
 
 NEAR_GUESS = 0.2
 """Fraction by which the median accuracy may miss that of guessing."""
@@ -73,13 +79,13 @@ def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
     without them.
     """
     lows = {
-        use: pl.min_horizontal(recent_median(use, REACH, at_least=GUESSES), use)
+        use: pl.min_horizontal(recent_median(use, REACH, at_least=FEW_GUESSES), use)
         for use in (Signal.EVAL_LOSS, Signal.LOSS)
     }
     first = {use: pl.col(First(use).column) for use in lows}
     return points.with_columns(
-        classes=(1 / recent_median(VALUE, REACH, at_least=GUESSES)).round(),
-        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=GUESSES),
+        classes=(1 / recent_median(VALUE, REACH, at_least=FEW_GUESSES)).round(),
+        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=FEW_GUESSES),
         eval_loss_low=lows[Signal.EVAL_LOSS],
         stirs=pl.coalesce((first[use] - low) / first[use].abs() for use, low in lows.items()) > STIRS,
     )
@@ -95,12 +101,15 @@ def guesses() -> pl.Expr:
     classes = pl.col("classes")
     chance = 1 / classes
     surprise = classes.log()
-    off = (recent_median(VALUE, REACH, at_least=GUESSES) / chance - 1).abs()
+    off = (recent_median(VALUE, REACH, at_least=FEW_GUESSES) / chance - 1).abs()
     far = FAR * chance * (1 - chance)
     always_near = (classes > 1) & (pl.col("highest") < chance + far) & (pl.col("lowest") > chance - far)
     usual, came_down = (
         pl.col(cost).is_between(NEAR_LN * surprise, FAR_LN * surprise) for cost in ("level", "eval_loss_low")
     )
     at_guess = (off < NEAR_GUESS) & (usual | (came_down & (classes <= MAX_CLASSES)))
-    least = pl.min_horizontal(First(Signal.EVAL_LOSS).column, surprise)
-    return always_near & at_guess & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)
+    first = pl.col(First(Signal.EVAL_LOSS).column)
+    least = pl.min_horizontal(first, surprise)
+    learns_nothing = ~pl.col("stirs") | (first > ABOVE_LN * surprise)
+    enough = (pl.col(INDEX) + 1 >= GUESSES) | learns_nothing
+    return always_near & at_guess & enough & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)
