@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ from sentinel.cli.plugins import complain_of_plugins
 from sentinel.common.clock import SystemClock
 
 if TYPE_CHECKING:
-    from sentinel.detectors.api import Declaration, Demand
+    from sentinel.detectors.api import Declaration
     from sentinel.sources.console.line_forms import LineForm
     from sentinel.sources.location import Location
 
@@ -65,14 +65,14 @@ def runs(
         discovery = discover(_locations(paths, config), are_over=True, forms=_forms(config))
         print_lines(unread_lines(discovery.unread))
         return
-    signals, demands = _settings(config)
+    signals, detectors = _settings(config)
     with _no_garbage():
         from sentinel.replays.listing import list_runs
         from sentinel.replays.listing import siblings as groups_of
 
         now = SystemClock().now()
         locations = _locations(paths, config)
-        listing = list_runs(locations, signals, demands, now, _forms(config))
+        listing = list_runs(locations, signals, detectors, now, _forms(config))
         groups = groups_of(listing) if siblings else None
     complain_of_plugins()
     if format_ is TextOrJson.JSON:
@@ -117,8 +117,8 @@ def _no_garbage() -> Iterator[None]:
         gc.enable()
 
 
-def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Demand]]:
-    """Return the meaning of the user's own tags, and what each enabled detector demands, by detector name."""
+def _settings(config: Path | None) -> tuple[Mapping[str, str], Collection[Declaration]]:
+    """Return the meaning of the user's own tags, and the enabled detectors."""
     from sentinel.detectors.discovery import all_detectors
     from sentinel.detectors.signals import tag_pattern
 
@@ -128,6 +128,5 @@ def _settings(config: Path | None) -> tuple[Mapping[str, str], Mapping[str, Dema
         configured = configuration(config)
         signals = configured.signals
         detectors = configured.enabled_detectors
-    demands = {detector.name: detector.demand for detector in detectors}
     # A listing does not know which tags a rule of one's own asks for.
-    return signals, {n: d for n, d in demands.items() if not any(map(tag_pattern, d.judges))}
+    return signals, [detector for detector in detectors if not any(map(tag_pattern, detector.demand.judges))]

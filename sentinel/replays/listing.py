@@ -3,6 +3,7 @@
 To answer at once, it reads a few runs whole, but only the beginnings of many.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache, partial
 
@@ -11,7 +12,7 @@ import msgspec
 from sentinel.common.errors import SentinelError
 from sentinel.common.fault_isolation import Guard
 from sentinel.comparison.fingerprint import Fingerprint, differing, sibling_groups
-from sentinel.detectors.api import Demand
+from sentinel.detectors.api import Declaration, Detector
 from sentinel.pipeline import Pipeline
 from sentinel.runs.continuations import Observation, observe, statuses
 from sentinel.runs.log import RunOverview
@@ -82,13 +83,14 @@ def _run_fingerprint(log: RunOverview) -> Fingerprint:
 def list_runs(
     paths: Sequence[Location],
     signals: Mapping[str, str],
-    demands: Mapping[str, Demand],
+    detectors: Collection[Declaration],
     now: float,
     forms: Sequence[LineForm] = (),
 ) -> Listing:
     """List every run under the paths.
 
-    ``signals`` gives the meaning of the user's own tags, and ``demands`` what each detector needs. ``forms``
+    ``signals`` gives the meaning of the user's own tags. What ``detectors`` need is told of each run; they
+    judge nothing, but the histories that they ask for tell how a run ended, as they do in a replay. ``forms``
     are forms of lines that the user named.
 
     Raises SentinelError if no path exists or no run is found.
@@ -101,7 +103,7 @@ def list_runs(
         raise SentinelError(nothing_read(paths, discovered.unread))
     run_count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_MIN_POINTS, _MAX_POINTS // max(run_count, run_count**2 // _FEW_RUNS))
-    pipeline = Pipeline((), {}, signals)
+    pipeline = Pipeline((each for each in detectors if isinstance(each, Detector)), {}, signals)
     base = common_path(paths)
 
     scanned_runs = [_scan(pipeline, run, run_name(run, base), limit, now) for run in discovered.runs]
@@ -110,8 +112,8 @@ def list_runs(
 
     @cache  # equal in all runs of a project
     def lacking(signals: Collection[str]) -> dict[str, list[str]]:
-        missing = {detector: demand.missing(signals) for detector, demand in demands.items()}
-        return {detector: names for detector, names in missing.items() if names}
+        missing = {detector.name: detector.demand.missing(signals) for detector in detectors}
+        return {name: names for name, names in missing.items() if names}
 
     runs = [
         ListedRun(
@@ -125,7 +127,7 @@ def list_runs(
         for scanned, status in zip(scanned_runs, run_statuses, strict=True)
     ]
     read_issues = [*discovery_issues, *(issue for scanned in scanned_runs for issue in scanned.read_issues)]
-    return Listing(runs, read_issues, len(demands), discovered.unread)
+    return Listing(runs, read_issues, len(detectors), discovered.unread)
 
 
 def _id(log: RunOverview) -> str:
@@ -156,16 +158,17 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
     """Read about ``limit`` points of a run."""
     run_pipeline = pipeline.track(run, name)
     log = run_pipeline.log
+    guard = Guard()
     read_issues = list[ReadIssue]()
     while True:
-        (advance,) = pipeline.advance([run_pipeline], limit)
-        read_issues += advance.ingested.read_issues
-        if not advance.more or log.metadata.points > _ENOUGH * limit:
+        ingested = run_pipeline.ingest(limit, math.nan, guard)
+        read_issues += ingested.read_issues
+        more = ingested.more and run.id not in guard.failures
+        if not more or log.metadata.points > _ENOUGH * limit:
             break
-    guard = Guard()
-    for chunk in () if advance.more else flush(run.source, log.cursor):
+    for chunk in () if more else flush(run.source, log.cursor):
         log.metadata.count(chunk)
-    observation = guard(run, "the listing", partial(observe, log, not advance.more, now))
+    observation = guard(run, "the listing", partial(observe, log, not more, now))
     if observation is None:
         observation = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
-    return _Scanned(observation, advance.failure or guard.failures.get(run.id), read_issues)
+    return _Scanned(observation, guard.failures.get(run.id), read_issues)

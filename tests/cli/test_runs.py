@@ -109,7 +109,10 @@ def test_what_a_run_printed_ended_as_the_record_of_the_same_run_says(sentinel, t
 
 def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run):
     later = [{**record, "timestamp": record["timestamp"] + 500} for record in LOSS]
-    for name, records in (("first", LOSS[:100]), ("resumed", later[90:]), ("planned", LOSS)):
+    scheduled = [{**record, "learning_rate": 1e-4 * (199 - record["step"]) / 189} for record in LOSS]
+    evaluated = [*LOSS[:-20], {"step": 180, "eval_loss": 0.1, "timestamp": LOSS[-20]["timestamp"]}]
+    logs = {"first": LOSS[:100], "resumed": later[90:], "scheduled": scheduled, "evaluated": evaluated}
+    for name, records in logs.items():
         path = run(name, records)
         path.rename(path.parent.parent / f"{name}.jsonl")
     replayed = json.loads(sentinel("replay", "runs", "--format", "json").out)["runs"]
@@ -117,7 +120,8 @@ def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run)
     silent = re.compile(r"last written .+? ago")
     said = {run["run"]: (run["state"], run["state_evidence"]) for run in listed(sentinel).values()}
     assert silent.sub("", str(states)) == silent.sub("", str(said))
-    assert {state for state, _ in states.values()} == {"preempted", "lost"}
+    assert {state for state, _ in states.values()} == {"preempted", "lost", "finished"}
+    assert "the end of its schedule" in states["scheduled.jsonl"][1]
 
 
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
@@ -196,7 +200,7 @@ def test_on_a_terminal_each_run_has_one_line_and_no_two_read_alike(run, tmp_path
     long = "a-name-that-goes-on-for-longer-than-a-terminal-is-wide"
     for number in range(3):
         run(f"{long}-{number}", LOSS)
-    listing = list_runs([tmp_path / "runs"], {}, {}, time.time())
+    listing = list_runs([tmp_path / "runs"], {}, (), time.time())
     shown = [text for _, text in lines(listing, False, 80)]
     assert max(map(len, shown)) <= 80
     assert len({*shown}) == len(shown)

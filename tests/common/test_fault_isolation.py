@@ -278,7 +278,7 @@ def test_in_status_and_metrics(house, monkeypatch):
 @pytest.mark.parametrize("stage", [poll, absorb, name, review])
 def test_in_a_listing(runs, monkeypatch, stage):
     stage(monkeypatch)
-    results = list_runs([runs], {}, {}, NOW).runs
+    results = list_runs([runs], {}, (), NOW).runs
     assert [run.overview.name for run in results] == NAMES
     assert [run.overview.name for run in results if run.stopped] == [BAD]
 

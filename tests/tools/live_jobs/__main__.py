@@ -88,7 +88,7 @@ EXPECTED = {
     "broken": Expected("tensorboard", None, PLAIN, False),
 }
 JOBS = list(dict.fromkeys(pattern.split("/")[0] for pattern in EXPECTED))
-DEMANDS = {name: detector.demand for name, detector in all_detectors().items()}
+DETECTORS = [*all_detectors().values()]
 INCIDENTS = {("broken", "flat-loss-at-init")}
 OF_PROCESSES = {("broken", "run-crashed")}  # what only a watch can know
 
@@ -96,7 +96,7 @@ OF_PROCESSES = {("broken", "run-crashed")}  # what only a watch can know
 def listed(directory: Path, runs: Path, later: float = 0.0) -> dict[str, dict]:
     """What `sentinel runs` would say some seconds later of the logs under a directory, by path."""
     try:
-        listing = list_runs([directory], {}, DEMANDS, time.time() + later)
+        listing = list_runs([directory], {}, DETECTORS, time.time() + later)
     except SentinelError:
         return {}  # as long as there is no log
     told = listing_document(listing)["runs"]
