@@ -52,10 +52,23 @@ class Curves(msgspec.Struct, frozen=True, dict=True):
     points: Floats
     is_cost: bool = False
 
+    @cached_property
+    def measured(self) -> dict[str, Floats]:
+        """The measurements that were read off these curves, by name: many cards ask for the same."""
+        return {}
+
+    @cached_property
+    def earlier(self) -> dict[float, "Curves"]:
+        """The curves as they were `until` some shares of their rows."""
+        return {}
+
     def until(self, share: float) -> "Curves":
         """Return the curves as they were after a share of their rows, to a unit; points scatter as now."""
-        count = max(1, int(share * self.units.shape[1]))
-        return Curves(self.units[:, :count], self.noise, np.floor(share * self.points), is_cost=self.is_cost)
+        if share not in self.earlier:
+            units = self.units[:, : max(1, int(share * self.units.shape[1]))]
+            points = np.floor(share * self.points)
+            self.earlier[share] = Curves(units, self.noise, points, is_cost=self.is_cost)
+        return self.earlier[share]
 
     @cached_property
     def blocks(self) -> Floats:

@@ -47,6 +47,12 @@ class Measurement(msgspec.Struct, frozen=True):
     unit: str
     measure: Callable[[Curves], Floats]
 
+    def of(self, curves: Curves) -> Floats:
+        """Return the number of each series, which is measured once."""
+        if self.name not in curves.measured:
+            curves.measured[self.name] = self.measure(curves)
+        return curves.measured[self.name]
+
 
 MEASUREMENTS: dict[str, Measurement] = {}
 """All of them by name, in the order of this file."""

@@ -296,12 +296,12 @@ def _suspects(
         own = seen.at(places)
         outcome = _curves(courses[places], np.nan, own.counts, part)
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, own.has_ended)
+            may_page = _may_page(card, card.over, outcome, own.has_ended, np.ones(len(places), bool))
             is_read = may_page & own.has_ended
-            for bar in card.running if may_page.any() else ():
+            for bar in card.running:
                 is_due = may_page & bar.is_for(own.progress, _epochs(part, own.epochs, own.counts))
-                reaches = is_due & _may_page(card, bar, outcome, own.has_ended)
-                is_read |= reaches & _may_have_stood(card, bar, outcome)
+                reaches = _may_page(card, bar, outcome, own.has_ended, is_due)
+                is_read |= _may_have_stood(card, bar, outcome, reaches)
             for place in places[may_page].tolist():
                 suspects[place].in_doubt.append(card)
             for place in places[is_read].tolist():
@@ -314,29 +314,31 @@ def _epochs(part: Part, epochs: Floats, counts: Floats) -> Floats:
     return epochs if part.role is Role.TRAINING_LOSS else counts
 
 
-def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
-    """Return of which outcomes a card may reach a bar; what is not measured yet may be as bad as can be.
-
-    Companions count once a run is over.
+def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: Bools) -> Bools:
+    """Return of which outcomes ``among`` some a card may reach a bar; what is not measured yet may be as bad
+    as can be. Companions count once a run is over.
     """
-    return (outcome.points >= bar.least_points) & _may_reach(card, bar, outcome, has_ended)
+    return _may_reach(card, bar, outcome, has_ended, among & (outcome.points >= bar.least_points))
 
 
-def _may_have_stood(card: Card, bar: Bar, outcome: Curves) -> Bools:
-    """Return of which outcomes of runs that go on a card may have reached a bar for long enough."""
-    stood = np.ones(len(outcome.points), bool)
+def _may_have_stood(card: Card, bar: Bar, outcome: Curves, among: Bools) -> Bools:
+    """Return of which outcomes ``among`` some of runs that go on a card may have reached a bar for long
+    enough.
+    """
     for share in bar.earlier_shares:
-        stood &= _may_reach(card, bar, outcome.until(share), has_ended=np.zeros_like(stood))
-    return stood
+        among = _may_reach(card, bar, outcome.until(share), np.zeros_like(among), among)
+    return among
 
 
-def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools:
-    """Return of which outcomes a card may have the points of a bar, however few points there are."""
-    possible = np.ones(len(outcome.points), bool)
+def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: Bools) -> Bools:
+    """Return of which outcomes ``among`` some a card may have the points of a bar, however few points there
+    are.
+    """
+    possible = among.copy()
     for names, is_least in (bar.needs, True), (bar.excuses, False):
         for name, least in names.items():
             if name in MEASUREMENTS and possible.any():
-                measured = MEASUREMENTS[name].measure(outcome)
+                measured = MEASUREMENTS[name].of(outcome)
                 possible &= ~(measured < least) if is_least else ~(measured >= least)
     if not possible.any():
         return possible
@@ -345,7 +347,7 @@ def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools) -> Bools
         if line.measurement in COMPANY:
             points += np.where(has_ended, line.most, 0)
         else:
-            measured = MEASUREMENTS[line.measurement].measure(outcome)
+            measured = MEASUREMENTS[line.measurement].of(outcome)
             points += np.where(np.isnan(measured), line.most, line.score(measured))
     return possible & (points >= bar.page_from)
 
@@ -483,7 +485,7 @@ def _measured(
 ) -> dict[str, float]:
     """Return the named measurements of one outcome, and where it was at its best."""
     measured = {
-        name: float(MEASUREMENTS[name].measure(outcome)[0])
+        name: float(MEASUREMENTS[name].of(outcome)[0])
         for name in {*names, "since_best"}
         if name in MEASUREMENTS
     }
