@@ -21,7 +21,7 @@ from typing import Self
 from msgspec.structs import replace
 
 from sentinel.common.clock import Clock
-from sentinel.common.errors import StateError
+from sentinel.common.errors import StateDamaged, StateError
 from sentinel.common.state_dir import state_dir_option
 from sentinel.common.text import duration_text
 from sentinel.sinks.base import Digest, Notification, Permanent, RefreshingSink, Sink, SinkError
@@ -39,6 +39,7 @@ GIVE_UP_SECONDS = 86400.0
 """A notification is given up when its pauses add up to this: after some 300 tries, or 96 if the receiver
 asks for the longest pauses."""
 _MAX_WAIT_SECONDS = 30.0  # another process may write to the outbox
+_MAX_HOLD_SECONDS = 10.0  # how long a damaged state waits for the threads that have it open
 _REFUSAL_SECONDS = 30.0  # before what was refused is tried again; twice as long after each refusal ...
 _MAX_REFUSAL_SECONDS = 4 * 3600.0  # ... up to this
 
@@ -134,7 +135,8 @@ class Delivery:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        """Stop. A state that proves damaged is set aside next, so the threads first let go of it."""
+        self.stop(_MAX_HOLD_SECONDS if isinstance(error, StateDamaged) else 0.0)
 
     def _deliver_to_sink(self, sink: Sink) -> None:
         while not self._stopping:

@@ -27,7 +27,7 @@ from sentinel.watch.watchers import Watchers
 
 _ONCE_SECONDS = 60.0  # how long `read_once` waits for receivers; the next start sends the rest
 _END_SECONDS = 5.0  # how long the end of a watch waits for receivers; the next start sends the rest
-_RELOAD_SECONDS = 10.0  # how long a reload waits for deliveries that have begun
+_RELOAD_SECONDS = 10.0  # how long a reload, or a damaged state, waits for deliveries that have begun
 _FIXED_KEYS = ("state_dir", "state_group", "listen", "heartbeat", "shard")
 """Keys of the configuration that no reload changes."""
 
@@ -116,7 +116,7 @@ class Daemon:
             damage = _run_until_damaged(watchers.run)
             if signals.end and damage is None:
                 delivery.drain(_END_SECONDS)
-            delivery.stop(_RELOAD_SECONDS if signals.reload else 0.0)
+            delivery.stop(_RELOAD_SECONDS if signals.reload or damage is not None else 0.0)
         return damage
 
     def _open_store(self) -> Store:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sentinel.common.errors import StateDamaged
 from sentinel.detectors.api import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Permanent, Transient
@@ -310,6 +311,23 @@ def test_a_sink_that_hangs_delays_no_other(store, deliver):
     assert len(hanging.tries) == 1
     delivery.stop()  # returns, though one is still on its way
     released.set()
+
+
+@pytest.mark.slow
+def test_a_state_that_proves_damaged_is_let_go_of_before_it_is_set_aside(store, tmp_path, clock):
+    released = threading.Event()
+    sink = ScriptedSink("damaged", released)
+    enqueue(store, NOTIFICATION, ["damaged"], START)
+
+    def prove_damaged():
+        with Delivery(tmp_path, [sink], clock):
+            sink.wait_for(tries=1)
+            threading.Timer(0.1, released.set).start()
+            raise StateDamaged("a table is missing")
+
+    with pytest.raises(StateDamaged):
+        prove_damaged()
+    assert "sink damaged" not in {thread.name for thread in threading.enumerate()}
 
 
 @pytest.mark.slow
