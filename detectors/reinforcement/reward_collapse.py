@@ -63,7 +63,7 @@ FAR = 100  # times the largest size of a reward before
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
-CAUSES = (*("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failures"), "N-entropy-explosion")
+CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failures", "N-entropy-explosion")
 
 
 @detector(

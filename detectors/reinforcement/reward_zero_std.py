@@ -81,7 +81,7 @@ ALIKE = "{share:.0%} of the groups had no spread in reward over the last {points
         ),
         "alike": Variant(
             ALIKE,
-            (*("A-frac-zero-std", "A-reward-std", "A-reward-never", "A-entropy-collapse"), "N-format-reward"),
+            ("A-frac-zero-std", "A-reward-std", "A-reward-never", "A-entropy-collapse", "N-format-reward"),
             (CRITICAL, WARNING),
         ),
     },

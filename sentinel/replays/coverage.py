@@ -24,12 +24,10 @@ class Coverage(msgspec.Struct, frozen=True):
         """The number of runs that were read."""
         return len(self.able)
 
-    def __add__(self, other_coverage: "Coverage") -> "Coverage":
+    def __add__(self, other: "Coverage") -> "Coverage":
         """Return the coverage of two parts of a replay, which have the same detectors."""
-        able = [*self.able, *other_coverage.able]
-        return Coverage(
-            able, self.cut + other_coverage.cut, self.unread + other_coverage.unread, self.detectors
-        )
+        able = [*self.able, *other.able]
+        return Coverage(able, self.cut + other.cut, self.unread + other.unread, self.detectors)
 
     def __str__(self) -> str:
         """Return `3 logs were read, 1 could not be read; 17 to 22 detectors could judge each of them`."""
@@ -57,6 +55,6 @@ def skipped(row_counts: Mapping[tuple[str, str], int], detectors: Iterable[str])
     for name in detectors:
         reasons = {reason: rows for (detector, reason), rows in row_counts.items() if detector == name}
         if "" not in reasons:
-            by_rows = sorted(reasons.items(), key=lambda reason_item: (-reason_item[1], reason_item[0]))
+            by_rows = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
             by_detector[name] = dict(by_rows) or {SkipReason.NO_ROWS.value: 0}
     return by_detector

@@ -186,9 +186,7 @@ def _read_and_judge(pipeline: Pipeline, runs: Sequence[JudgedRun]) -> None:
             run.changes += pipeline.report_failure(run.run_pipeline, run.failure)
         run.incidents |= {incident.id: incident for incident in run.run_pipeline.incidents.open()}
         # Streams of one run were read one after the other; this orders their incidents by the log's clock.
-        run.incidents = dict(
-            sorted(run.incidents.items(), key=lambda incident_item: incident_item[1].fired_time or 0.0)
-        )
+        run.incidents = dict(sorted(run.incidents.items(), key=lambda item: item[1].fired_time or 0.0))
 
 
 def _comparisons(

@@ -32,9 +32,7 @@ def doubtful(
     paging = [kind for kind, _ in pages.by_kind()]
     changed = [kind for move in moves for kind in paging if move.change.covers(kind)]
     kinds = dict.fromkeys([*changed, *paging])
-    in_order = sorted(
-        pages.healthy.items(), key=lambda healthy_item: (len(healthy_item[1].paged), healthy_item[0])
-    )
+    in_order = sorted(pages.healthy.items(), key=lambda item: (len(item[1].paged), item[0]))
     by_kind = (
         [
             (name, run.paged[kind])

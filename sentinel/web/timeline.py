@@ -90,7 +90,7 @@ def fleet_time(
         if count is not None:  # many logs do not tell it
             gpus[run] = count
     return FleetTime(
-        bars=dict(sorted(bars.items(), key=lambda bar_item: (-len(bar_item[1]), bar_item[0]))),
+        bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
         newest=newest[:_MAX_INCIDENTS],
         alive=[*_alive(by_id.values(), period)],
         hours=sum(hours.values()),
