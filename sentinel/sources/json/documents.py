@@ -6,10 +6,11 @@ fewer entries, or another one in that place, the training began anew.
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
@@ -48,7 +49,9 @@ def is_complete(data: bytes) -> bytes:
 def load(path: Path) -> Any:
     """Load the document; None while it is empty or being saved. Raises OSError and BrokenError."""
     with open_log(path) as file:
+        stamp_before = _stamp(file)
         data = file.read(LARGEST + 1)
+        is_being_saved = _stamp(file) != stamp_before
     if len(data) > LARGEST:
         raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")
     data = is_complete(data)
@@ -60,12 +63,19 @@ def load(path: Path) -> Any:
     try:
         return JSON.decode(text)
     except json.JSONDecodeError as error:
-        if error.pos + _MAX_TOKEN >= len(text) or error.msg.startswith("Unterminated"):
+        is_torn = error.pos + _MAX_TOKEN >= len(text) or error.msg.startswith("Unterminated")
+        if is_torn or is_being_saved:
             return None
         problem = f"is no JSON ({error.msg}) and is not read until it is saved again"
         raise BrokenError(path, f"line {error.lineno}", problem) from None
     except RecursionError:
         raise BrokenError(path, "", "is nested too deeply to be a log and is not read") from None
+
+
+def _stamp(file: BinaryIO) -> tuple[int, int]:
+    """Return what changes when somebody writes into the file: its size in bytes, and its time in ns."""
+    status = os.fstat(file.fileno())
+    return (status.st_size, status.st_mtime_ns)
 
 
 def parse_new(

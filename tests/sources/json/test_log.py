@@ -1,9 +1,11 @@
 """JSON documents that are logs, and those that are not."""
 
+import io
 import json
 from pathlib import Path
 
 from sentinel.sources.discovery import discover
+from sentinel.sources.json import documents
 from sentinel.sources.json.log import FORMAT
 from tests.sources.reader import Reader
 
@@ -106,3 +108,20 @@ def test_a_document_in_utf_16(tmp_path):
     path = tmp_path / "training_log.json"
     path.write_bytes(json.dumps([{"step": 1, "loss": 0.5}]).encode("utf-16"))
     assert Reader(path).poll().points == [("loss", 1, "0.5")]
+
+
+def test_a_document_that_is_saved_in_the_middle_of_a_reading_is_no_broken_one(tmp_path, monkeypatch):
+    """The reading has the entries before, and the end of the document after."""
+    path = tmp_path / "history.json"
+
+    class Saving(io.FileIO):
+        def read(self, size):
+            before = super().read(size)
+            path.write_text(json.dumps({"loss": [3.0, *range(20)]}))
+            return before + super().read(size)
+
+    path.write_text(json.dumps({"loss": [3.0]}))
+    monkeypatch.setattr(documents, "open_log", Saving)
+    assert documents.load(path) is None
+    monkeypatch.undo()
+    assert documents.load(path) == {"loss": [3.0, *range(20)]}
