@@ -137,6 +137,14 @@ class Incident(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, **fields)
 
 
+def drawn_onsets(incidents: Iterable[Incident]) -> dict[str, int]:
+    """Return by drawn tag the onset of the first of its incidents, which stand in order, the worst first."""
+    onsets: dict[str, int] = {}
+    for incident in incidents:
+        onsets.setdefault(incident.drawn_tag, incident.onset_step)
+    return onsets
+
+
 def began_first(incident: Incident, others: Iterable[Incident]) -> Incident:
     """Return the run's open incident that began first: this one, or another that sinks get by default."""
     sent_by_default = (other for other in others if other.open and other.is_sent_by_default)

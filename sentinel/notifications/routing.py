@@ -185,7 +185,7 @@ class _Routing:
             sent = self._sent(incident.id, policy)
             if incident.trouble != withdrawn.trouble or not sent:
                 continue
-            last = max(sent.values(), key=lambda sent_: sent_.number)
+            last = max(sent.values(), key=lambda notification: notification.number)
             cause = self._cause(incident, policy)
             decision = decide(
                 Change(Event.REPEAT, incident.replace(inhibited_by=cause)),

@@ -14,7 +14,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.logging_snippets import PROBE, line_for
 from sentinel.detectors.run_checks import SiblingRange
 from sentinel.detectors.severity import Severity
-from sentinel.incidents.incident import Incident, began_first
+from sentinel.incidents.incident import Incident, began_first, drawn_onsets
 from sentinel.incidents.json_body import clock_text
 from sentinel.replays.coverage import Coverage
 from sentinel.replays.judged import JudgedRun
@@ -267,11 +267,9 @@ def run_report(run: JudgedRun, status: RunStatus, training: str, samples: Sample
 def _lead(incidents: Sequence[Incident], log: RunLog, curves: Mapping[str, Curve]) -> Lead:
     """Return the curve of the worst incident's tag, else that of the objective."""
     understood = log.understanding()
-    onsets = {incident.drawn_tag: incident.onset_step for incident in reversed(incidents)}  # of the worst
-    lead_tags = [incident.drawn_tag for incident in incidents] + [
-        tag for signal in OBJECTIVES for tag in understood.signals.get(signal, ())
-    ]
-    tag = next((tag for tag in lead_tags if tag in curves), "")
+    onsets = drawn_onsets(incidents)
+    objective_tags = (tag for signal in OBJECTIVES for tag in understood.signals.get(signal, ()))
+    tag = next((tag for tag in (*onsets, *objective_tags) if tag in curves), "")
     if not tag:
         return Lead()
     points = curves[tag].points(_LEAD_POINTS)

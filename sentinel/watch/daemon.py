@@ -27,7 +27,7 @@ from sentinel.watch.watchers import Watchers
 
 _ONCE_SECONDS = 60.0  # how long `read_once` waits for receivers; the next start sends the rest
 _END_SECONDS = 5.0  # how long the end of a watch waits for receivers; the next start sends the rest
-_RELOAD_SECONDS = 10.0  # how long a reload, or a damaged state, waits for deliveries that have begun
+_RELOAD_SECONDS = 10.0  # how long a reload waits for deliveries that have begun
 _FIXED_KEYS = ("state_dir", "state_group", "listen", "heartbeat", "shard")
 """Keys of the configuration that no reload changes."""
 
@@ -55,8 +55,9 @@ class Daemon:
     def read_once(self) -> None:
         """Read what is there and deliver the notifications."""
         with sole_watcher(self._state_dir):
-            damage = _run_until_damaged(self._watch_runs)
-            if damage is not None:
+            try:
+                self._watch_runs()
+            except StateDamaged as damage:
                 self._begin_anew(damage)
                 self._watch_runs()
 
@@ -71,8 +72,9 @@ class Daemon:
             )
             store = when_available(self._open_store, signals.ended, self._service)
             while store is not None and not signals.end:
-                damage = self._follow_runs(store, metrics, signals)
-                if damage is not None:
+                try:
+                    self._follow_runs(store, metrics, signals)
+                except StateDamaged as damage:
                     store.close()
                     self._begin_anew(damage)
                     store = when_available(self._open_store, signals.ended, self._service)
@@ -101,8 +103,8 @@ class Daemon:
             stack.enter_context(beating(config.heartbeat, metrics.problems, self._clock))
         return metrics
 
-    def _follow_runs(self, store: Store, metrics: Metrics, signals: "_Signals") -> StateDamaged | None:
-        """Follow runs until a signal comes, or until the state turns out to be damaged."""
+    def _follow_runs(self, store: Store, metrics: Metrics, signals: "_Signals") -> None:
+        """Follow runs until a signal comes. Raises StateDamaged if the state turns out to be damaged."""
         config = self._setup.config
         with self._delivery() as delivery:
             _log.info("watching %s; state in %s", ", ".join(map(str, config.paths)), config.state_dir)
@@ -113,11 +115,10 @@ class Daemon:
             metrics.calibration = config.calibration
             metrics.daily = config.daily
             signals.interrupt(watchers.end)
-            damage = _run_until_damaged(watchers.run)
-            if signals.end and damage is None:
+            watchers.run()
+            if signals.end:
                 delivery.drain(_END_SECONDS)
-            delivery.stop(_RELOAD_SECONDS if signals.reload or damage is not None else 0.0)
-        return damage
+            delivery.stop(_RELOAD_SECONDS if signals.reload else 0.0)
 
     def _open_store(self) -> Store:
         store = sound_store(self._state_dir, self._clock.now(), self._announcements.append)
@@ -157,15 +158,6 @@ class Daemon:
             problems = [f"`{key}` cannot change while the watch runs; restart it" for key in changed]
         for problem in problems:
             _log.error("keeping the old configuration: %s", problem)
-
-
-def _run_until_damaged(watch: Callable[[], None]) -> StateDamaged | None:
-    """Watch until the end, or until the state turns out to be damaged."""
-    try:
-        watch()
-    except StateDamaged as error:
-        return error
-    return None
 
 
 class _Signals:

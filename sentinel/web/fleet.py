@@ -15,7 +15,7 @@ from msgspec.structs import asdict, replace
 
 from sentinel.common.text import sentence
 from sentinel.detectors.severity import Severity
-from sentinel.incidents.incident import Incident
+from sentinel.incidents.incident import Incident, drawn_onsets
 from sentinel.report.html import environment
 from sentinel.report.html.sparks import scales_of, spark
 from sentinel.report.merged_status import joined
@@ -119,7 +119,7 @@ class Fleet:
             title=self.names[run.row.id],
             worst=max((incident.severity for incident in incidents), default=Severity.CLEAN),
             found=[*dict.fromkeys(incident.detector for incident in incidents)],
-            lead=self.states[run.row.id].lead(run.row, _onsets(incidents)),
+            lead=self.states[run.row.id].lead(run.row, drawn_onsets(incidents)),
         )
 
     def _html_rows(self, fleet_rows: Sequence[FleetRow]) -> dict[str, str]:
@@ -138,14 +138,6 @@ class Fleet:
             row = template.row(logs, hrefs, curve, id=f"row-{keys[0]}", pick=keys[0], last=last_logged)
             html[keys[0]] = str(row).strip()
         return html
-
-
-def _onsets(incidents: Sequence[Incident]) -> dict[str, int]:
-    """Return the step at which the trouble of each tag began, the worst one first."""
-    onsets: dict[str, int] = {}
-    for incident in incidents:
-        onsets.setdefault(incident.drawn_tag, incident.onset_step)
-    return onsets
 
 
 def key_of(run: str) -> str:
