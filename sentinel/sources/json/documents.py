@@ -6,16 +6,15 @@ fewer entries, or another one in that place, the training began anew.
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import orjson
 
 from sentinel.sources.base import Chunk, Cursor, ReadIssue
-from sentinel.sources.readers.files import open_log, plain_utf_8
+from sentinel.sources.readers.files import open_log, plain_utf_8, version
 from sentinel.sources.readers.plain import JSON
 from sentinel.sources.readers.records import Records
 
@@ -49,9 +48,9 @@ def is_complete(data: bytes) -> bytes:
 def load(path: Path) -> Any:
     """Load the document; None while it is empty or being saved. Raises OSError and BrokenError."""
     with open_log(path) as file:
-        stamp_before = _stamp(file)
+        version_before = version(file)
         data = file.read(LARGEST + 1)
-        is_being_saved = _stamp(file) != stamp_before
+        is_being_saved = version(file) != version_before
     if len(data) > LARGEST:
         raise BrokenError(path, "", f"is larger than {LARGEST >> 20} MiB and is not read")
     data = is_complete(data)
@@ -70,12 +69,6 @@ def load(path: Path) -> Any:
         raise BrokenError(path, f"line {error.lineno}", problem) from None
     except RecursionError:
         raise BrokenError(path, "", "is nested too deeply to be a log and is not read") from None
-
-
-def _stamp(file: BinaryIO) -> tuple[int, int]:
-    """Return what changes when somebody writes into the file: its size in bytes, and its time in ns."""
-    status = os.fstat(file.fileno())
-    return (status.st_size, status.st_mtime_ns)
 
 
 def parse_new(

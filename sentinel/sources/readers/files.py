@@ -89,6 +89,12 @@ def stamp(path: Path) -> list[Any]:
     return [str(path), status.st_ino, status.st_size, status.st_mtime_ns]
 
 
+def version(file: BinaryIO) -> tuple[int, int]:
+    """Return the size in bytes and the time of the last change in ns, which a writer to the file changes."""
+    status = os.fstat(file.fileno())
+    return (status.st_size, status.st_mtime_ns)
+
+
 _LITTLE = re.compile(rb"\xff\xfe|[^\0]\0[^\0]\0", re.DOTALL)
 _BIG = re.compile(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
 """How UTF-16 begins: with a byte order mark, or with two characters of ASCII."""

@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from sentinel.sources.base import Cursor, PollResult, ReadIssue
 from sentinel.sources.location import Location
-from sentinel.sources.readers.files import as_utf_8, open_log, utf_16
+from sentinel.sources.readers.files import as_utf_8, open_log, utf_16, version
 
 _HEAD_BYTES = 64  # at the beginning of a file that tell whether it is another one
 _TAIL_BYTES = 1024  # before the mark that tell the same
@@ -135,6 +135,8 @@ def read_new(path: Path, mark: Mark, limit: int) -> Read | None:
             or not head.startswith(old_head)
             or _tail_fingerprint(tail) != mark.get("tail", _tail_fingerprint(tail))
         )
+        if restarted and version(file) != (size, status.st_mtime_ns):
+            return None  # it was being saved, and the next poll tells what it became
         if restarted:
             offset = 0
             tail = b""

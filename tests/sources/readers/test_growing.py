@@ -1,12 +1,15 @@
 """Lines come whole, whatever is asked for at once."""
 
+import io
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.csv import file as csv_file
 from sentinel.sources.json import lines as jsonl
-from sentinel.sources.readers.growing import read_lines
+from sentinel.sources.readers import growing
+from sentinel.sources.readers.growing import read_lines, read_new
 from tests.sources.reader import Reader
 
 pytestmark = pytest.mark.long
@@ -49,3 +52,25 @@ def test_a_line_is_as_overlong_in_a_large_piece_as_in_a_small_one(
     large, small = (Reader(path).poll(limit) for limit in (10**6, 1000))
     assert large.points == small.points
     assert large.read_issues == small.read_issues != []
+
+
+def test_a_file_that_is_saved_anew_while_it_is_read_is_not_replaced(tmp_path, monkeypatch):
+    """The size is of the file before, and the bytes are of a file that is empty for a moment."""
+    path = tmp_path / "metrics.jsonl"
+    row = '{"step": 1, "loss": 0.5}\n'
+
+    class Saving(io.FileIO):
+        def read(self, size):
+            path.write_text("")
+            bytes_read = super().read(size)
+            path.write_text(5 * row)
+            return bytes_read
+
+    path.write_text(3 * row)
+    mark = read_new(path, {}, 1000).mark(3 * len(row))
+    path.write_text(4 * row)
+    monkeypatch.setattr(growing, "open_log", Saving)
+    assert read_new(path, mark, 1000) is None
+    monkeypatch.undo()
+    piece = read_new(path, mark, 1000)
+    assert (piece.data.decode(), piece.restarted) == (2 * row, False)
