@@ -31,12 +31,12 @@ def points(logs: Iterable[RunLog]) -> pl.DataFrame:
 
 def _chunks(run: Run) -> Iterator[Chunk]:
     cursor: Mapping[str, object] = {}
-    more = True
-    while more:
+    is_unread = True
+    while is_unread:
         batch = run.source.poll(cursor, _MAX_POINTS)
         yield from (chunk for chunk in batch.chunks if chunk.value.size)
         cursor = batch.cursor
-        more = batch.more
+        is_unread = batch.more
     yield from flush(run.source, cursor)
 
 

@@ -229,9 +229,9 @@ class Pages(msgspec.Struct):
         """Return how often each kind pages in healthy runs, the most first."""
         return [(kind, self.rate_of(kind)) for kind, _ in self.counted().most_common()]
 
-    def rate_of(self, what: Change, changes: Collection[Change] = ()) -> Rate:
+    def rate_of(self, change: Change, changes: Collection[Change] = ()) -> Rate:
         """Return how often healthy runs page for what a change is about, after some changes."""
-        return self.rate({*changes, *self._kinds_besides(what)})
+        return self.rate({*changes, *self._kinds_besides(change)})
 
     def of_kind(self, kind: Kind) -> dict[Stratum, Rate]:
         """Return how often healthy runs of each stratum page for a kind."""
@@ -269,9 +269,9 @@ class Pages(msgspec.Struct):
             (len(run.units(changes, daily=self.daily)), len(run.logged) if self.daily else 1) for run in runs
         ]
 
-    def _kinds_besides(self, what: Change) -> set[Kind]:
+    def _kinds_besides(self, change: Change) -> set[Kind]:
         kinds = {kind for run in self.healthy.values() for kind in run.all_kinds}
-        return {kind for kind in kinds if not what.covers(kind)}
+        return {kind for kind in kinds if not change.covers(kind)}
 
 
 def _pages(decisions: Telling, logged: Sequence[int]) -> Iterable[tuple[int | None, Incident]]:

@@ -71,8 +71,8 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     counts = list[tuple[int, int]]()
     for fold in range(_FOLDS):
         fold_names = {*names[fold * len(names) // _FOLDS : (fold + 1) * len(names) // _FOLDS]}
-        others = {name: run for name, run in pages.healthy.items() if name not in fold_names}
-        changes = changes_of(kept_within(budget, replace(pages, healthy=others))) if others else ()
+        other_folds = {name: run for name, run in pages.healthy.items() if name not in fold_names}
+        changes = changes_of(kept_within(budget, replace(pages, healthy=other_folds))) if other_folds else ()
         runs = {name: pages.healthy[name] for name in fold_names}
         counts += replace(pages, healthy=runs).by_run(changes)
     return pages.rate_by_run(counts)
@@ -160,12 +160,12 @@ def _all_factors(change: Stricter) -> list[Stricter]:
 def _milder(changes: Sequence[Change]) -> Iterator[list[Change]]:
     """Yield the changes without one of them, or with a smaller factor; first without the last added."""
     for change in reversed(changes):
-        others = [other for other in changes if other != change]
-        yield others
+        other_changes = [other for other in changes if other != change]
+        yield other_changes
         if isinstance(change, Stricter):
             for milder in _all_factors(change):
                 if milder.factor < change.factor:
-                    yield [*others, milder]
+                    yield [*other_changes, milder]
 
 
 def _choices(pages: Pages, changes: Collection[Change]) -> list[Change]:

@@ -136,13 +136,13 @@ class Monitor:
             self._wakes.clear()
             ending = self._ends.is_set()
             began_at = self._clock.monotonic()
-            more = True
-            while more and self.failure is None:
+            is_unread = True
+            while is_unread and self.failure is None:
                 (advance,) = pipeline.advance([run_pipeline])
                 if advance.failure:
                     self._fail(advance.failure)
                 self._notify(run_pipeline, advance.changes, recorder, delivery)
-                more = advance.more
+                is_unread = advance.more
             took_seconds = self._clock.monotonic() - began_at
             self._rests_until = began_at + took_seconds / _MAX_SHARE
         if self.failure is None:

@@ -141,12 +141,12 @@ def judge_parts(
     from sentinel.archives.results import Results
     from sentinel.archives.slurm_accounting import Owners
 
-    results = Results(out, Owners.read(owners) if owners else None, shard)
+    archive_results = Results(out, Owners.read(owners) if owners else None, shard)
     try:
         with archive_progress() as progress:
             judgement = judge_archive(
                 settings,
-                results,
+                archive_results,
                 engine,
                 SystemClock().now(),
                 progress,
@@ -187,9 +187,9 @@ def report(
     from sentinel.report import cost
 
     all_results = [Results(directory) for directory in dict.fromkeys(map(Path.resolve, directories))]
-    results = all_results[0] if len(all_results) == 1 else MergedResults(all_results)
+    archive_results = all_results[0] if len(all_results) == 1 else MergedResults(all_results)
     policies = configuration(config).policies
-    reduced_archive = reduced(results, policies)
+    reduced_archive = reduced(archive_results, policies)
     if compare:
         from sentinel.archives.comparing import compared
 

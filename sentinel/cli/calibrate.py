@@ -189,9 +189,9 @@ def _stored(config: "Config", out: Path, workers: int | None) -> "Iterator[tuple
 
     if judge_parts(config, out, Local(workers)):
         raise typer.Exit(INTERRUPTED)
-    results = Results(out)
+    archive_results = Results(out)
     policies = config.policies
-    for run in reduced(results, policies).runs():
+    for run in reduced(archive_results, policies).runs():
         yield run.overview, run.notifications
 
 

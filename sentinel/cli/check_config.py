@@ -64,8 +64,8 @@ def _paths(config: "Config") -> Iterator[str]:
     local = [path for path in config.paths if isinstance(path, Path)]
     for pattern in filter(is_pattern, local):
         count = len(matches(pattern))
-        what = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
-        yield f"{pattern} (`paths`): {what}"
+        matches_text = f"matches {counted(count, 'path')} here" if count else "matches nothing here yet"
+        yield f"{pattern} (`paths`): {matches_text}"
     for path in local:
         for directory in closed_to_us(path):
             yield f"{path} (`paths`): {closure(directory)}, so the runs below it are not watched"
@@ -112,8 +112,8 @@ def _routes(config: "Config") -> Iterator[str]:
     paths = _paths_of_runs(config) if patterns else []
     for sink, pattern in patterns:
         matching = [path for path in paths if fits(pattern, path)]
-        what = f"matches {matched_runs(matching)}" if matching else f"matches {_none_of(paths)}"
-        yield f"{clean_text(pattern)} (`runs` of sink {sink}): {what}"
+        matches_text = f"matches {matched_runs(matching)}" if matching else f"matches {_none_of(paths)}"
+        yield f"{clean_text(pattern)} (`runs` of sink {sink}): {matches_text}"
 
 
 def _none_of(paths: Sequence[str]) -> str:

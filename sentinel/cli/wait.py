@@ -74,21 +74,21 @@ def wait(
     clock = SystemClock()
     pause = Event()
     with Waiting(settings, request, config_state, clock) as waiting:
-        while (result := waiting.check()) is None:
+        while (wait_result := waiting.check()) is None:
             pause.wait(CHECK_SECONDS)
     if format_ is TextOrJson.JSON:
         import orjson
 
-        body = waited_body(result, clock.now())
+        body = waited_body(wait_result, clock.now())
         typer.echo(orjson.dumps(body, option=orjson.OPT_INDENT_2).decode())
-        return EXIT_STATUS[result.outcome]
-    if result.notification is not None:
+        return EXIT_STATUS[wait_result.outcome]
+    if wait_result.notification is not None:
         from sentinel.report.incident_page import lines
         from sentinel.report.lines import print_lines
 
-        print_lines(lines(result.notification))
+        print_lines(lines(wait_result.notification))
     else:
-        typer.echo(f"{result.outcome}: {clean_text(result.message, 500)}")
-        for run in result.runs:
+        typer.echo(f"{wait_result.outcome}: {clean_text(wait_result.message, 500)}")
+        for run in wait_result.runs:
             typer.echo(f"  {clean_text(run.row.path)}: {run.state}, {clean_text(run.evidence)}")
-    return EXIT_STATUS[result.outcome]
+    return EXIT_STATUS[wait_result.outcome]

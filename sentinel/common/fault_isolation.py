@@ -56,20 +56,20 @@ class Guard(msgspec.Struct):
         runs: Sequence[Guarded],
         stage: str,
         work: Callable[[Sequence[_T]], list[_R]],
-        things: Sequence[_T],
+        arguments: Sequence[_T],
     ) -> list[_R]:
         """Do the work on one thing of each run: on all things at once, or if that raises, on each alone.
 
         Return the results.
         """
         try:
-            return work(things)
+            return work(arguments)
         except BaseException as error:
             if not is_defect(error):
                 raise
             results: list[_R] = []
-            for run, thing in zip(runs, things, strict=True):
-                results += self(run, stage, partial(work, [thing])) or ()
+            for run, argument in zip(runs, arguments, strict=True):
+                results += self(run, stage, partial(work, [argument])) or ()
             return results
 
 

@@ -61,11 +61,11 @@ class Fingerprint(msgspec.Struct, frozen=True):
         return bool(self.tags and self.settings)
 
 
-def differences(this: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, str]]:
+def differences(fingerprint: Fingerprint, other: Fingerprint) -> dict[str, tuple[str, str]]:
     """Return the settings that differ, with the value of each, sorted by name."""
-    ours = dict(this.settings)
+    ours = dict(fingerprint.settings)
     theirs = dict(other.settings)
-    names = sorted({name for name, _ in this.settings ^ other.settings})
+    names = sorted({name for name, _ in fingerprint.settings ^ other.settings})
     return {name: (ours.get(name, NOT_STATED), theirs.get(name, NOT_STATED)) for name in names}
 
 
@@ -75,17 +75,17 @@ def names_that_differ(first: Fingerprint, *others: Fingerprint) -> set[str]:
     return {name for name, _ in first.settings.union(*settings) - first.settings.intersection(*settings)}
 
 
-def are_siblings(this: Fingerprint, other: Fingerprint) -> bool:
+def are_siblings(fingerprint: Fingerprint, other: Fingerprint) -> bool:
     """Return whether two runs are of one program, as far as both are known. Symmetric.
 
     A run that has just begun has not logged all of its tags, so those of one may be a part of the other's.
     """
     return (
-        this.tells_enough
+        fingerprint.tells_enough
         and other.tells_enough
-        and this.framework == other.framework
-        and (this.tags <= other.tags or other.tags <= this.tags)
-        and len({name for name, _ in this.settings ^ other.settings}) <= MAX_DIFFERENT
+        and fingerprint.framework == other.framework
+        and (fingerprint.tags <= other.tags or other.tags <= fingerprint.tags)
+        and len({name for name, _ in fingerprint.settings ^ other.settings}) <= MAX_DIFFERENT
     )
 
 

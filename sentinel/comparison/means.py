@@ -43,9 +43,9 @@ class Means:
         """Return the tags of chunks yet to be added that no earlier chunk had."""
         return {tag for chunk in chunks for tag in chunk.tags} - self._buckets.keys() - self._left_out
 
-    def keep(self, tags: AbstractSet[str], new: AbstractSet[str]) -> None:
+    def keep(self, tags: AbstractSet[str], new_tags: AbstractSet[str]) -> None:
         """Leave out all other tags that were logged so far or are new."""
-        self._left_out |= (self._buckets.keys() | new) - tags
+        self._left_out |= (self._buckets.keys() | new_tags) - tags
         self._buckets = {tag: course for tag, course in self._buckets.items() if tag in tags}
 
     def dump(self) -> dict[str, Buckets]:

@@ -77,8 +77,8 @@ class KnownIncidents:
 
     def silent_together(self, incident: Incident) -> Iterator[Incident]:
         """Yield the incidents of other runs that fell silent together with its run."""
-        others = self._by_outage.get(outage_key(incident), ())
-        yield from (other for other in others if other.id != incident.id)
+        silent = self._by_outage.get(outage_key(incident), ())
+        yield from (other for other in silent if other.id != incident.id)
 
     def duplicates_of(self, incident: Incident) -> Iterator[Incident]:
         """Yield the incidents of other logs of the same training that report the same problem.
@@ -130,7 +130,7 @@ class KnownIncidents:
         return self._informed(other.run) > self._informed(incident.run)
 
 
-def same_finding(this: Incident, other: Incident) -> bool:
+def same_finding(incident: Incident, other: Incident) -> bool:
     """Return whether two logs report the same problem, if they are of one training.
 
     It is of the same signal, or of one tag if that has no meaning. It began or was found at about the same
@@ -139,13 +139,13 @@ def same_finding(this: Incident, other: Incident) -> bool:
     log with fewer rows shows another peak.
     """
     return (
-        this.run != other.run
-        and kind_of(this) == kind_of(other)
-        and same_moment(this.fired_time, other.fired_time)
+        incident.run != other.run
+        and kind_of(incident) == kind_of(other)
+        and same_moment(incident.fired_time, other.fired_time)
         and (
-            near(this.onset_step, other.onset_step)
-            or near(this.fired_step, other.fired_step)
-            or (not kind_of(this)[1] and 0 in (this.fired_step, other.fired_step))
+            near(incident.onset_step, other.onset_step)
+            or near(incident.fired_step, other.fired_step)
+            or (not kind_of(incident)[1] and 0 in (incident.fired_step, other.fired_step))
         )
     )
 
@@ -165,12 +165,13 @@ def kind_of(incident: Incident) -> tuple[str, str]:
     return ("crash", "") if is_crash else (incident.detector, incident.signal or incident.tag)
 
 
-def _same_numbers(this: Incident, other: Incident) -> bool:
+def _same_numbers(incident: Incident, other: Incident) -> bool:
     """Return whether the numbers in both pieces of evidence agree. An escalation brings new ones."""
-    if this.severity != other.severity:
+    if incident.severity != other.severity:
         return True
     shared = (
-        (this.evidence[name], other.evidence[name]) for name in this.evidence.keys() & other.evidence.keys()
+        (incident.evidence[name], other.evidence[name])
+        for name in incident.evidence.keys() & other.evidence.keys()
     )
     pairs = [pair for pair in shared if all(isinstance(value, int | float) for value in pair)]
     return bool(pairs) and all(math.isclose(*pair, rel_tol=_MAX_NUMBER_DIFFERENCE) for pair in pairs)

@@ -159,19 +159,19 @@ problem fires at a later one in some.
 _MAX_DISTANCE_SECONDS = 600.0  # loggers buffer, and not all for equally long
 
 
-def began_together(this: Incident, other: Incident) -> bool:
+def began_together(incident: Incident, other: Incident) -> bool:
     """Return whether two incidents began at about the same step and, as far as it is known, time."""
-    return near(this.onset_step, other.onset_step) and same_moment(this.onset_time, other.onset_time)
+    return near(incident.onset_step, other.onset_step) and same_moment(incident.onset_time, other.onset_time)
 
 
-def near(this: int, other: int) -> bool:
+def near(step: int, other_step: int) -> bool:
     """Return whether two steps are about the same."""
-    return abs(this - other) <= SAME_STEPS * max(this, other)
+    return abs(step - other_step) <= SAME_STEPS * max(step, other_step)
 
 
-def same_moment(this: float | None, other: float | None) -> bool:
+def same_moment(time: float | None, other_time: float | None) -> bool:
     """Return whether two times are about the same, or one is not known."""
-    return this is None or other is None or abs(this - other) <= _MAX_DISTANCE_SECONDS
+    return time is None or other_time is None or abs(time - other_time) <= _MAX_DISTANCE_SECONDS
 
 
 LASTED = "lasted"

@@ -114,14 +114,14 @@ def _order_of_rank(incident: Incident) -> tuple[int, int, str]:
     return incident.onset_step, incident.fired_step, incident.stream
 
 
-def _is_of_other_rank(this: Incident, other: Incident) -> bool:
+def _is_of_other_rank(incident: Incident, other: Incident) -> bool:
     """Return whether two ranks report the same problem."""
     return (
-        this.detector == other.detector
-        and this.stream != other.stream
-        and OF_THE_RUN not in (this.stream, other.stream)
-        and (this.signal or this.tag) == (other.signal or other.tag)
-        and began_together(this, other)
+        incident.detector == other.detector
+        and incident.stream != other.stream
+        and OF_THE_RUN not in (incident.stream, other.stream)
+        and (incident.signal or incident.tag) == (other.signal or other.tag)
+        and began_together(incident, other)
     )
 
 
@@ -148,10 +148,10 @@ def _may_end_the_run(cause: Incident, crash: Incident) -> bool:
     return bool(cause.signal) and not names_another and began_together(cause, crash)
 
 
-def _begins_before(this: Incident, other: Incident) -> bool:
+def _begins_before(incident: Incident, other: Incident) -> bool:
     """Compare by step within a stream, else by time if both times are known. Of equal times steps decide."""
-    if this.stream == other.stream:
-        return (this.attempt, this.onset_step) < (other.attempt, other.onset_step)
-    if this.onset_time is not None and other.onset_time is not None:
-        return (this.onset_time, this.onset_step) < (other.onset_time, other.onset_step)
-    return this.onset_step < other.onset_step
+    if incident.stream == other.stream:
+        return (incident.attempt, incident.onset_step) < (other.attempt, other.onset_step)
+    if incident.onset_time is not None and other.onset_time is not None:
+        return (incident.onset_time, incident.onset_step) < (other.onset_time, other.onset_step)
+    return incident.onset_step < other.onset_step

@@ -294,17 +294,17 @@ class IncidentTracker:
         track.before_lost = None
         track.alone = None
         change = track.change(event, incident.replace(inhibited_by=self._cause(incident)))
-        root = change.incident.inhibited_by or incident.id
+        root_id = change.incident.inhibited_by or incident.id
         explained = {incident.id}
         for other, effect in self._open():
             unexplained = effect.inhibited_by is None or other.alone is not None
-            if unexplained and effect.id != root and explains(change.incident, effect, self.detectors):
-                other.incident = effect.replace(inhibited_by=root)
+            if unexplained and effect.id != root_id and explains(change.incident, effect, self.detectors):
+                other.incident = effect.replace(inhibited_by=root_id)
                 other.alone = None
                 explained.add(effect.id)
         for other, effect in self._open():
-            if effect.inhibited_by in explained - {root}:
-                other.incident = effect.replace(inhibited_by=root)
+            if effect.inhibited_by in explained - {root_id}:
+                other.incident = effect.replace(inhibited_by=root_id)
         return change if event is not Event.FIRING else self._with_trouble(track, change)
 
     def _with_trouble(self, track: Track, change: Change) -> Change:
@@ -320,11 +320,11 @@ class IncidentTracker:
         """Return the id of the open root incident that explains ``effect``; None if nothing does."""
         open_ = {incident.id: incident for _, incident in self._open()}
         for incident in open_.values():
-            root = open_.get(incident.inhibited_by or incident.id)
-            if root is None or effect.id in (incident.id, root.id):
+            root_incident = open_.get(incident.inhibited_by or incident.id)
+            if root_incident is None or effect.id in (incident.id, root_incident.id):
                 continue
             if explains(incident, effect, self.detectors):
-                return root.id
+                return root_incident.id
         return None
 
     def _incident(self, track: Track, severity: Severity, verdict: Verdict) -> Incident:

@@ -32,8 +32,8 @@ def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[st
     processes = dict.fromkeys(filter(None, map(_process, streams)))
     texts = [_clause(other) for other in explained if not _is_of_other_process(other, incident)]
     of_processes = ", ".join(_first_texts([*processes], _MAX_PROCESSES))
-    same = [f"the same in {of_processes}"] if processes else []
-    return [*same, *_first_texts([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
+    of_processes_text = [f"the same in {of_processes}"] if processes else []
+    return [*of_processes_text, *_first_texts([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
 
 
 def _clause(incident: Incident) -> str:

@@ -115,7 +115,7 @@ class Answers:
         else:
             content = self._status(run)
             roots = Counter(incident.run for incident in content.incidents if incident.inhibited_by is None)
-            rows = [_agent_run(run_body(each), roots[each.row.id]) for each in content.runs]
+            rows = [_agent_run(run_body(known_run), roots[known_run.row.id]) for known_run in content.runs]
         max_rows = _limited(limit)
         return {"schema": 1, "runs": rows[:max_rows], "left_off": max(len(rows) - max_rows, 0)}
 
@@ -130,7 +130,7 @@ class Answers:
         return {"schema": 1, "incidents": selected[:max_rows], "left_off": max(len(selected) - max_rows, 0)}
 
     def _recorded_incidents(self, run: str) -> list[LocatedIncidentBody]:
-        runs = {each.row.id: each for each in self._status(run).runs}
+        runs = {known_run.row.id: known_run for known_run in self._status(run).runs}
         with Store(self.config.state_dir, read_only=True) as store:
             incidents = [incident for incident in store.incidents() if incident.run in runs]
         return [
@@ -154,7 +154,7 @@ class Answers:
         """Return the names of the runs that fit a glob, by their paths."""
         if self.paths:
             return {body["path"]: body["run"] for body in self._judged(run)}
-        return {each.row.path: each.name for each in self._status(run).runs}
+        return {known_run.row.path: known_run.name for known_run in self._status(run).runs}
 
     def points(self, run: str, signal: str, max_points: int) -> Mapping[str, Any]:
         """Return the curves of a signal or a tag of the one run that fits a glob, in a few points each."""

@@ -103,8 +103,8 @@ class Tools:
         waiting after one, name the beginning of its id in `ignore`.
         """
         with _refusing():
-            result = await waited(self._answers, context.report_progress, run, until, timeout, ignore)
-            body = waited_body(result, self._answers.now())
+            wait_result = await waited(self._answers, context.report_progress, run, until, timeout, ignore)
+            body = waited_body(wait_result, self._answers.now())
             return marked(await anyio.to_thread.run_sync(named, body, self._answers, run))
 
     def explain(self, name: str = "") -> str:

@@ -226,17 +226,17 @@ class _Routing:
         """Return what a sink was sent of the same trouble by other open incidents."""
         if policy.by_incident:
             return NO_TROUBLE
-        others = [
+        other_incidents = [
             other
             for other in self._open.values()
             if other.id != incident.id
             and any(not last.untried for last in self._sent(other.id, policy).values())
         ]
-        explained = [other.severity for other in others if other.inhibited_by == incident.id]
+        explained = [other.severity for other in other_incidents if other.inhibited_by == incident.id]
         return TroubleSent(
             explained=max(explained, default=Severity.CLEAN),
-            goes_on=any(other.trouble == incident.trouble for other in others),
-            end_is_sent=any(_tells_end(other, incident) for other in others),
+            goes_on=any(other.trouble == incident.trouble for other in other_incidents),
+            end_is_sent=any(_tells_end(other, incident) for other in other_incidents),
         )
 
     def _incident_of_run(self, policy: SinkPolicy) -> str | None:
@@ -304,17 +304,17 @@ def _body(
     newest = next((other for other in news.still_open if other.id == incident.id), incident)
     incident = incident.now(newest)
     excerpts = news.excerpts(incident)[:_MAX_EXCERPTS] if plots and event in _PLOTTED_EVENTS else ()
-    others = [other for other in news.still_open if other.id != incident.id]
-    others.sort(key=lambda other: -other.severity)
-    first = began_first(incident, others)
+    open_incidents = [other for other in news.still_open if other.id != incident.id]
+    open_incidents.sort(key=lambda other: -other.severity)
+    first = began_first(incident, open_incidents)
     return {
         "key": key,
         "event": event.value,
         "run": msgspec.to_builtins(news.run),
         "incident": msgspec.to_builtins(incident),
-        "also_open": [other.latest or other.summary for other in others],
-        "cause": cause_text(incident, others),
-        "consequences": consequence_texts(incident, others),
+        "also_open": [other.latest or other.summary for other in open_incidents],
+        "cause": cause_text(incident, open_incidents),
+        "consequences": consequence_texts(incident, open_incidents),
         "first_onset": [first.onset_step, first.onset_time],
         "found_at": now if event is Event.FIRING and incident.fired_time is None else None,
         "excerpts": msgspec.to_builtins(excerpts),

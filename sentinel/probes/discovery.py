@@ -15,9 +15,9 @@ def probe_sets() -> dict[str, type[ProbeSet]]:
     """Return every set by the name of its file, in alphabetical order."""
     kinds: dict[str, type[ProbeSet]] = {}
     for module in pkgutil.iter_modules(sets.__path__):
-        for thing in vars(importlib.import_module(f"{sets.__name__}.{module.name}")).values():
-            if isinstance(thing, type) and issubclass(thing, ProbeSet) and thing is not ProbeSet:
-                kinds[module.name] = thing
+        for member in vars(importlib.import_module(f"{sets.__name__}.{module.name}")).values():
+            if isinstance(member, type) and issubclass(member, ProbeSet) and member is not ProbeSet:
+                kinds[module.name] = member
     return dict(sorted(kinds.items()))
 
 

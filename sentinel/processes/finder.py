@@ -146,8 +146,8 @@ class Host:
     def _by_named_path(self) -> Mapping[str, list[int]]:
         """The processes that name a path or something in it, by that path."""
         pairs = ((path, pid) for pid in self._pids for path in named_paths(pid))
-        pairs = ((each, pid) for path, pid in pairs for each in (path, path.rpartition("/")[0]))
-        return _group((each, pid) for each, pid in pairs if each not in ("", "/"))
+        pairs = ((named_path, pid) for path, pid in pairs for named_path in (path, path.rpartition("/")[0]))
+        return _group((named_path, pid) for named_path, pid in pairs if named_path not in ("", "/"))
 
     @cached_property
     def _by_working_directory(self) -> Mapping[Path, list[int]]:

@@ -59,7 +59,7 @@ def last_collectives(ranks: Sequence[Rank], log: Path) -> str:
         return ""
     name = max(comparable, key=lambda name: len(comparable[name]) > 1)  # else the first
     rarest_first = sorted(comparable[name].items(), key=lambda item: len(item[1]))[:_MAX_COLLECTIVES]
-    clauses = (f"{rank_names(some).lower()} began {words}" for words, some in rarest_first)
+    clauses = (f"{rank_names(ranks).lower()} began {words}" for words, ranks in rarest_first)
     return f"PyTorch's flight recorder, {name}: {'; '.join(clauses)}"
 
 

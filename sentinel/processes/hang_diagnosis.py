@@ -84,8 +84,8 @@ def diagnose(ranks: Sequence[RankSample], death: str = "") -> HangDiagnosis:
         return HangDiagnosis()
     cause = _cause(ranks) if not death else _Cause("gone")
     if death or cause.culprits:
-        others = [member for member in ranks if member not in cause.culprits]
-        sentences = [death or f"{_who(cause.culprits)} {cause.words}", *_waiting(others)]
+        waiting_ranks = [member for member in ranks if member not in cause.culprits]
+        sentences = [death or f"{_who(cause.culprits)} {cause.words}", *_waiting(waiting_ranks)]
     else:
         sentences = [_same_location(ranks) if cause.kind == "alike" else "; ".join(map(_alone, ranks))]
     return HangDiagnosis(". ".join(sentences), cause.kind, _all_frames(ranks), ranks[0].rank.world)
@@ -118,10 +118,10 @@ def _cause(ranks: Sequence[RankSample]) -> _Cause:
 def _apart(ranks: Sequence[RankSample], *, lines: bool) -> list[RankSample] | None:
     """Return the ranks that are not where most of them are; None if there is no such place."""
     calls = [member.sample.calls(lines=lines) for member in ranks]
-    usual, count = Counter(calls).most_common(1)[0]
+    usual_calls, count = Counter(calls).most_common(1)[0]
     if 2 * count <= len(ranks):
         return None
-    return [member for member, each in zip(ranks, calls, strict=True) if each != usual]
+    return [member for member, rank_calls in zip(ranks, calls, strict=True) if rank_calls != usual_calls]
 
 
 def _loading(starved: Sequence[RankSample]) -> str:
@@ -136,17 +136,17 @@ def _loading(starved: Sequence[RankSample]) -> str:
     return f"{wait}: {which} at {frame}, {activities}"
 
 
-def _waiting(others: Sequence[RankSample]) -> list[str]:
+def _waiting(ranks: Sequence[RankSample]) -> list[str]:
     """Return where the other ranks wait: "Ranks 0, 1 and 3 wait in backward (train.py:34)"."""
     groups: dict[object, list[RankSample]] = {}
-    for member in others:
+    for member in ranks:
         groups.setdefault(member.sample.location and member.sample.location[:2], []).append(member)
     sentences = []
-    for some in groups.values():
-        frame = some[0].sample.location
-        verb = "waits" if len(some) == 1 else "wait"
-        call = f"{verb} in {frame}" if frame else _without_line(some)
-        sentences.append(f"{_who(some)} {call}")
+    for ranks_there in groups.values():
+        frame = ranks_there[0].sample.location
+        verb = "waits" if len(ranks_there) == 1 else "wait"
+        call = f"{verb} in {frame}" if frame else _without_line(ranks_there)
+        sentences.append(f"{_who(ranks_there)} {call}")
     return sentences
 
 
@@ -181,8 +181,8 @@ def _without_lines(ranks: Sequence[RankSample]) -> str:
     odd = len(same_call) == 2 and len(ranks) >= _MIN_RANKS
     groups = sorted(same_call.items(), key=lambda group: len(group[1])) if odd else same_call.items()
     parts = [
-        f"{_who(some)} {_is(some)} {'the odd one, ' if odd and len(some) == 1 else ''}{does}"
-        for does, some in groups
+        f"{_who(members)} {_is(members)} {'the odd one, ' if odd and len(members) == 1 else ''}{does}"
+        for does, members in groups
     ]
     return f"{'; '.join(parts)}. Their lines are unknown because {reasons.pop()}"
 
@@ -194,29 +194,29 @@ def _alone(member: RankSample) -> str:
     return f"{_who([member])} is at {frame}, {member.sample.activity}"
 
 
-def _without_line(some: Sequence[RankSample]) -> str:
+def _without_line(ranks: Sequence[RankSample]) -> str:
     """Return what is known of ranks whose line is not."""
-    sample = some[0].sample
-    its = "its line is" if len(some) == 1 else "their lines are"
-    return f"{_is(some)} {sample.activity}{_in_kernel(some)}; {its} unknown because {sample.stack.unknown}"
+    sample = ranks[0].sample
+    its = "its line is" if len(ranks) == 1 else "their lines are"
+    return f"{_is(ranks)} {sample.activity}{_in_kernel(ranks)}; {its} unknown because {sample.stack.unknown}"
 
 
-def _at_frames(some: Iterable[RankSample]) -> str:
-    frames = {str(member.sample.location) for member in some if member.sample.location}
+def _at_frames(ranks: Iterable[RankSample]) -> str:
+    frames = {str(member.sample.location) for member in ranks if member.sample.location}
     return f" at {enumeration(sorted(frames))}" if frames else ""
 
 
-def _in_kernel(some: Iterable[RankSample]) -> str:
-    functions = {member.sample.waits_in for member in some if member.sample.waits_in}
+def _in_kernel(ranks: Iterable[RankSample]) -> str:
+    functions = {member.sample.waits_in for member in ranks if member.sample.waits_in}
     return f" in {enumeration(sorted(functions))}" if functions else ""
 
 
-def _is(some: Sequence[RankSample]) -> str:
-    return "is" if len(some) == 1 else "are"
+def _is(ranks: Sequence[RankSample]) -> str:
+    return "is" if len(ranks) == 1 else "are"
 
 
-def _who(some: Iterable[RankSample]) -> str:
-    ranks = [member.rank for member in some]
+def _who(members: Iterable[RankSample]) -> str:
+    ranks = [member.rank for member in members]
     return rank_names(ranks) if ranks[0].world > 1 else "Its process"
 
 

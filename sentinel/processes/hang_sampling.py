@@ -80,7 +80,7 @@ class HangSampling:
     def _sample_ranks(self) -> list[RankSample]:
         workers = _workers(self._ranks, processes())
         targets = [rank.process for rank in self._ranks]
-        targets += [worker for some in workers.values() for worker in some]
+        targets += [worker for loader_workers in workers.values() for worker in loader_workers]
         with ThreadPoolExecutor(max(1, len(targets))) as pool:
             samples = dict(pool.map(lambda target: (target.pid, self._sample(target)), targets))
         return [

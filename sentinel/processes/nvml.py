@@ -26,12 +26,12 @@ def gpu_use(processes: Mapping[int, str]) -> str:
         pynvml.nvmlInit()
         try:
             numbers = range(pynvml.nvmlDeviceGetCount())
-            uses = [words for number in numbers for words in _use(pynvml, number, processes)]
+            gpu_uses = [words for number in numbers for words in _use(pynvml, number, processes)]
         finally:
             pynvml.nvmlShutdown()
     except pynvml.NVMLError as error:
         return f"the GPUs are unknown: {error}"
-    return ", ".join(uses[:_MAX_GPUS])
+    return ", ".join(gpu_uses[:_MAX_GPUS])
 
 
 def _use(nvml: Any, number: int, processes: Mapping[int, str]) -> Iterator[str]:

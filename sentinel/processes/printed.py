@@ -52,8 +52,8 @@ def printed_end(files: Sequence[OutputFile], host: Host) -> tuple[Path, Ending] 
         with suppress(OSError):
             status = os.stat(path)
             others = {host.processes[pid].name for pid in host.writers(file)} - SHELLS
-            same = (status.st_dev, status.st_ino) == file
-            ending = ending_in_file(path) if same and not others else None
+            is_log_file = (status.st_dev, status.st_ino) == file
+            ending = ending_in_file(path) if is_log_file and not others else None
             if ending is not None and ending.outcome is not EndKind.FINISHED:
                 return path, ending
     return None

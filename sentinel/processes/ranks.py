@@ -80,7 +80,7 @@ class Roster:
         self.members: Mapping[int, _Member] = {
             pid: _member(process, before.get(pid), settled) for pid, process in processes.items()
         }
-        self._keys = {pid: one.keys for pid, one in self.members.items() if one.keys is not None}
+        self._keys = {pid: member.keys for pid, member in self.members.items() if member.keys is not None}
         self._by_group: dict[tuple[object, ...], list[Process]] = {}
         for pid, keys in self._keys.items():
             process = processes[pid]

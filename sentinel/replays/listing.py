@@ -103,7 +103,7 @@ def list_runs(
         raise SentinelError(nothing_read(paths, discovered.unread))
     run_count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
     limit = max(_MIN_POINTS, _MAX_POINTS // max(run_count, run_count**2 // _FEW_RUNS))
-    pipeline = Pipeline((each for each in detectors if isinstance(each, Detector)), {}, signals)
+    pipeline = Pipeline((detector for detector in detectors if isinstance(detector, Detector)), {}, signals)
     base = common_path(paths)
 
     scanned_runs = [_scan(pipeline, run, run_name(run, base), limit, now) for run in discovered.runs]

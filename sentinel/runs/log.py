@@ -160,10 +160,10 @@ class RunLog:
         Files beside the log are scanned after all points that precede them.
         """
         scans = [console.scan("", batch.lines, signatures())] if batch.lines else []
-        more = False
+        is_unread = False
         if not batch.more and self._output is not None:
             scans += [console.scan_text(name, text, signatures()) for name, text in self._output.text.items()]
-            more = self._output.more
+            is_unread = self._output.more
             console.cursor = dict(self._output.cursor)
             self._output = None
         printed = [*chain.from_iterable(scans)]
@@ -173,7 +173,7 @@ class RunLog:
             elif self.metadata.logged_ending is None and (line.preempted or line.location):
                 outcome = EndKind.PREEMPTED if line.preempted else EndKind.CRASHED
                 self.metadata.logged_ending = Ending(outcome, f"it printed {line.text!r}", inferred=True)
-        return printed, more
+        return printed, is_unread
 
     def _plan_at(self, begin: float) -> tuple[dict[str, float], Sequence[ReadIssue]]:
         """Return the plan of a stream whose first point has this time, and the files that cannot be read.

@@ -39,13 +39,14 @@ class _PrefetchingSource(msgspec.Struct):
         """Poll as `Source` does, with the limit of the poll before if the answer was read ahead."""
         if self.pending is None or self.pending[0] != cursor:
             # Most logs are short, and waiting for a thread costs more.
-            result = self._poll_source(cursor, limit)
+            poll_result = self._poll_source(cursor, limit)
         else:
-            result = self.pending[1].result()
+            poll_result = self.pending[1].result()
         self.pending = None
-        if result.more:
-            self.pending = result.cursor, self.reader.submit(self._poll_source, result.cursor, limit)
-        return result
+        if poll_result.more:
+            following = self.reader.submit(self._poll_source, poll_result.cursor, limit)
+            self.pending = poll_result.cursor, following
+        return poll_result
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
         """Return what only the end of the log makes sure, see `Flushable`."""

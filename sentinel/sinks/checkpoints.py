@@ -62,8 +62,8 @@ def _checkpoint_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     if folder.parent.name in _LOG_FOLDERS:
         bases.append(folder.parent.parent)
     for base in bases:
-        for each in (base, *(base / name for name in _CHECKPOINT_FOLDERS)):
-            with suppress(OSError), os.scandir(each) as entries:
+        for checkpoint_folder in (base, *(base / name for name in _CHECKPOINT_FOLDERS)):
+            with suppress(OSError), os.scandir(checkpoint_folder) as entries:
                 yield from filter(_is_checkpoint, islice(entries, _MAX_NAMES))
 
 

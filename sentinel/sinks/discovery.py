@@ -60,13 +60,14 @@ def _built_in(kind: str) -> type[SinkConfig]:
     return config
 
 
-def _configs(thing: Any) -> Iterator[type[SinkConfig]]:
+def _configs(module_or_class: Any) -> Iterator[type[SinkConfig]]:
     """Yield the configurations of a plugin, but not those that it only imports from sentinel."""
-    for each in [thing] if isinstance(thing, type) else vars(thing).values():
-        if not (isinstance(each, type) and issubclass(each, SinkConfig)):
+    is_class = isinstance(module_or_class, type)
+    for sink_config in [module_or_class] if is_class else vars(module_or_class).values():
+        if not (isinstance(sink_config, type) and issubclass(sink_config, SinkConfig)):
             continue
-        if not each.__module__.startswith("sentinel."):
-            yield each
+        if not sink_config.__module__.startswith("sentinel."):
+            yield sink_config
 
 
 def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
@@ -77,7 +78,7 @@ def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
     names = [config.name for config in configs if config.name]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise ValueError(f"two sinks are called {twice[0]}; give each a name of its own")
-    result = []
+    sinks = []
     for config in configs:
         name = config.name or config.type
         number = 1
@@ -85,5 +86,5 @@ def named(configs: Sequence[SinkConfig]) -> list[SinkConfig]:
             number += 1
             name = f"{config.type}-{number}"
         names.append(name)
-        result.append(config.model_copy(update={"name": name}))
-    return result
+        sinks.append(config.model_copy(update={"name": name}))
+    return sinks

@@ -188,10 +188,10 @@ def _digest_subject(content: Summary) -> str:
 
 
 def _digest_lines(content: Summary) -> Iterator[str]:
-    for each in content.messages[:MAX_IN_FULL]:
+    for message in content.messages[:MAX_IN_FULL]:
         yield ""
-        yield f"{each.title} in {each.run}: {each.headline}"
-        yield from (f"  Do: {line.text}" for line in each.lines if line.label == "Do")
+        yield f"{message.title} in {message.run}: {message.headline}"
+        yield from (f"  Do: {line.text}" for line in message.lines if line.label == "Do")
     if len(content.messages) > MAX_IN_FULL:
         yield ""
         yield f"All by detector: {', '.join(f'{name} {count}' for name, count in content.detectors)}"

@@ -99,7 +99,8 @@ def _digest_event(digest: Digest) -> dict[str, Any]:
     worst = max(
         (notification.incident.severity for notification in digest.notifications), default=Severity.INFO
     )
-    headlines = [f"{each.run}: {each.headline}" for each in summary(digest).messages[:_MAX_INCIDENTS]]
+    messages = summary(digest).messages[:_MAX_INCIDENTS]
+    headlines = [f"{message.run}: {message.headline}" for message in messages]
     return {
         "event_action": "trigger",
         "dedup_key": digest.key,

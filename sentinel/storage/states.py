@@ -87,7 +87,7 @@ def _states() -> dict[Path, list[str]]:
         directories = [root, *sorted(root.iterdir())]
     except OSError:
         return {}
-    return {each: _watched(each) for each in directories if is_file(each / STATE_FILE)}
+    return {directory: _watched(directory) for directory in directories if is_file(directory / STATE_FILE)}
 
 
 def _watched(directory: Path) -> list[str]:

@@ -212,22 +212,22 @@ class Store:
                         "INSERT OR REPLACE INTO health VALUES (?, ?)", (key, json.dumps(value))
                     )
 
-    def move(self, run: str, new: str, path: str) -> None:
+    def move(self, run: str, new_run: str, path: str) -> None:
         """Give a run another id and path, with its incidents and all that was decided and sent of them."""
         with self._database.transaction(durable=True) as connection:
             connection.execute(
                 "UPDATE OR REPLACE runs SET id = ?2, path = ?3 WHERE id = ?1",
-                (utf8(run), utf8(new), utf8(path)),
+                (utf8(run), utf8(new_run), utf8(path)),
             )
             connection.execute(
                 "UPDATE incidents SET run = ?2, incident = json_set(incident, '$.run', ?2) "
                 "WHERE run = ?1 AND json_valid(incident)",
-                (utf8(run), utf8(new)),
+                (utf8(run), utf8(new_run)),
             )
-            connection.execute("UPDATE decisions SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new)))
-            connection.execute("UPDATE outbox SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new)))
+            connection.execute("UPDATE decisions SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new_run)))
+            connection.execute("UPDATE outbox SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new_run)))
             connection.execute(
-                "UPDATE OR REPLACE training_keys SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new))
+                "UPDATE OR REPLACE training_keys SET run = ?2 WHERE run = ?1", (utf8(run), utf8(new_run))
             )
             connection.execute("DELETE FROM unjudged_runs WHERE run = ?", (utf8(run),))
 

@@ -132,7 +132,7 @@ class DetectorConformance:
     def test_every_variant_is_seen_with_each_of_its_severities(self) -> None:
         rows = pl.concat(scenario.verdicts.select(VARIANT, SEVERITY) for scenario in self.scenarios())
         variants = self.detector.variants.items()
-        declared = {(name, int(each)) for name, variant in variants for each in variant.severities}
+        declared = {(name, int(severity)) for name, variant in variants for severity in variant.severities}
         assert set(rows.drop_nulls(VARIANT).unique().rows()) == declared
 
     def test_a_variant_that_only_informs_is_found_and_pages_nobody(self) -> None:
@@ -247,5 +247,5 @@ class DetectorConformance:
             yield from windows(self.detector, scenario.streams, settings=scenario.settings)
 
 
-def _assert_same(one: pl.DataFrame, other: pl.DataFrame) -> None:
-    assert_frame_equal(one, other, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)
+def _assert_same(frame: pl.DataFrame, other_frame: pl.DataFrame) -> None:
+    assert_frame_equal(frame, other_frame, rel_tol=RELATIVE_TOLERANCE, abs_tol=ABSOLUTE_TOLERANCE)

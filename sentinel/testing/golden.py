@@ -160,34 +160,34 @@ def series_windows(
 ) -> list[tuple[tuple[int, str], Judged]]:
     """Return the same, and to which series each window belongs: by attempt and tag."""
     plans = Plans(planned(settings or {}))
-    step = np.concatenate([s.step for s in streams])
-    source = np.repeat(np.arange(len(streams)), [len(s.step) for s in streams])
-    value = np.concatenate([s.value for s in streams])
-    number = np.array([s.attempt for s in streams])[source]
+    step = np.concatenate([stream.step for stream in streams])
+    source = np.repeat(np.arange(len(streams)), [len(stream.step) for stream in streams])
+    value = np.concatenate([stream.value for stream in streams])
+    number = np.array([stream.attempt for stream in streams])[source]
     order = np.lexsort((source, step, number))
     attempt = Attempt(1)
     specs = series_specs([detector])
-    result: list[tuple[tuple[int, str], Judged]] = []
+    judged_windows: list[tuple[tuple[int, str], Judged]] = []
     restarts = np.flatnonzero(np.diff(number[order])) + 1
     for part in np.split(np.arange(len(order)), sorted({*cuts, *restarts.tolist()})):
         if len(part) and attempt.number != number[order[part[0]]]:
             attempt = attempt.next(int(number[order[part[0]]]), specs)
         points = [
             Points(
-                s.tag or s.signal,
-                s.signal,
+                stream.tag or stream.signal,
+                stream.signal,
                 step[order[points_of_stream]],
                 np.full(len(points_of_stream), np.nan),
                 points_of_stream,
                 value[order[points_of_stream]],
             )
-            for i, s in enumerate(streams)
+            for i, stream in enumerate(streams)
             if len(points_of_stream := part[source[order[part]] == i])
         ]
-        new = attempt.windows(points, specs, plans)
-        result.extend(((attempt.number, tag), (view, window)) for view, tag, window in new)
-    result.extend(((attempt.number, tag), (view, window)) for view, tag, window in attempt.end(specs))
-    return result
+        new_windows = attempt.windows(points, specs, plans)
+        judged_windows.extend(((attempt.number, tag), (view, window)) for view, tag, window in new_windows)
+    judged_windows.extend(((attempt.number, tag), (view, window)) for view, tag, window in attempt.end(specs))
+    return judged_windows
 
 
 def judge(detector: Detector, windows: Sequence[Judged]) -> pl.DataFrame:
@@ -203,7 +203,7 @@ def rendered(scenario: Scenario) -> str:
     detector = scenario.detector
     verdicts = scenario.verdicts
     changes = verdicts.filter((pl.col(SEVERITY) != pl.col(SEVERITY).shift().over(SIGNAL)).fill_null(True))
-    several = sum(s.signal in detector.judges for s in scenario.streams) > 1
+    several = sum(stream.signal in detector.judges for stream in scenario.streams) > 1
     lines = []
     for row in changes.sort(STEP, SIGNAL).iter_rows(named=True):
         severity = Severity(row[SEVERITY])
@@ -228,10 +228,10 @@ def message(detector: Detector, row: Mapping[str, Any]) -> str:
 
 def rewrite(detector: Detector, page: Path) -> None:
     """Fill in the expect blocks of a golden."""
-    new = iter([rendered(scenario) for scenario in scenarios(detector, page)])
+    expect_blocks = iter([rendered(scenario) for scenario in scenarios(detector, page)])
 
     def fill(block: re.Match[str]) -> str:
-        return f"```expect\n{next(new)}```" if block["kind"] == "expect" else block[0]
+        return f"```expect\n{next(expect_blocks)}```" if block["kind"] == "expect" else block[0]
 
     page.write_text(_FENCE.sub(fill, page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -191,15 +191,15 @@ class SourceConformance:
     def test_chunking_changes_nothing(self, tmp_path: Path, seed: int) -> None:
         if not self.can_be_torn:
             pytest.skip("a log of this format is whole or not there")
-        data = contents(write(self.writer(), tmp_path / "logged", [*STEPS, *STEPS]))
-        size = sum(map(len, data.values()))
+        log_files = contents(write(self.writer(), tmp_path / "logged", [*STEPS, *STEPS]))
+        size = sum(map(len, log_files.values()))
         dice = random.Random(seed)  # noqa: S311  it only has to be the same every time
         cuts = sorted(dice.randint(0, size) for _ in range(5))
         copy = tmp_path / "copy"
         copy.mkdir()
         reader = Reader(copy)
         for begin, end in zip([0, *cuts], [*cuts, size], strict=True):
-            play(copy, data, begin, end)
+            play(copy, log_files, begin, end)
             reader.poll(dice.randint(1, 9), dice.randint(0, 3))
         assert self.ordered(reader.poll(limit=5).points) == self.ordered(points([*STEPS, *STEPS]))
         assert not reader.read_issues
@@ -267,16 +267,16 @@ class SourceConformance:
 
     def assert_waits_for_a_torn_tail(self, directory: Path, scratch: Path) -> None:
         """Check that the points before any cut are right, and that the rest comes with the bytes."""
-        data = contents(directory)
+        log_files = contents(directory)
         expected = self.ordered(points(STEPS))
-        size = sum(map(len, data.values()))
+        size = sum(map(len, log_files.values()))
         for cut in range(0, size, 1 + size // MAX_CUTS):
             copy = scratch / str(cut)
             copy.mkdir()
-            play(copy, data, 0, cut)
+            play(copy, log_files, 0, cut)
             reader = Reader(copy).poll()
             assert self.ordered(reader.points) == expected[: len(reader.points)]
-            play(copy, data, cut, size)
+            play(copy, log_files, cut, size)
             assert self.ordered(reader.poll().points) == expected
             assert not reader.read_issues
             assert not reader.restarts
@@ -309,13 +309,13 @@ class SourceConformance:
 
     def assert_waits_for_an_empty_file(self, directory: Path) -> None:
         """Check that a file that was only created gives nothing yet, and no complaint."""
-        data = contents(directory)
+        log_files = contents(directory)
         for path in files(directory):
             path.unlink()
             path.touch()
         reader = Reader(directory).poll()
         assert not reader.points
-        play(directory, data, 0, sum(map(len, data.values())))
+        play(directory, log_files, 0, sum(map(len, log_files.values())))
         assert reader.poll().points == points(STEPS)
         assert not reader.read_issues
 
@@ -382,9 +382,9 @@ def largest(directory: Path) -> Path:
 def break_largest_file(directory: Path) -> Path:
     """Overwrite some bytes in the middle of the largest file, and return it."""
     path = largest(directory)
-    data = path.read_bytes()
-    middle = len(data) // 2
-    path.write_bytes(data[:middle] + BROKEN + data[middle + len(BROKEN) :])
+    content = path.read_bytes()
+    middle = len(content) // 2
+    path.write_bytes(content[:middle] + BROKEN + content[middle + len(BROKEN) :])
     return path
 
 
@@ -393,9 +393,9 @@ def contents(directory: Path) -> dict[Path, bytes]:
     return {path.relative_to(directory): path.read_bytes() for path in files(directory)}
 
 
-def play(directory: Path, data: Mapping[Path, bytes], begin: int, end: int) -> None:
+def play(directory: Path, log_files: Mapping[Path, bytes], begin: int, end: int) -> None:
     """Append what lies between two places of the files' bytes, one file behind the other."""
-    for name, content in data.items():
+    for name, content in log_files.items():
         if part := content[max(begin, 0) : max(end, 0)]:
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             with (directory / name).open("ab") as file:

@@ -265,17 +265,17 @@ class WaitIncidentBody(WaitBody, WebhookBody):
     next_steps: list[str]
 
 
-def waited_body(result: WaitResult, now: float) -> WaitBody | WaitIncidentBody:
+def waited_body(wait_result: WaitResult, now: float) -> WaitBody | WaitIncidentBody:
     """Return the result as JSON: where there is an incident, the body that a webhook gets, and more."""
     body: WaitBody = {
         "schema": 1,
-        "outcome": result.outcome,
-        "exit_status": EXIT_STATUS[result.outcome],
-        "message": result.message,
-        "waited_seconds": round(result.waited_seconds, 1),
-        "runs": [watched_run(run) for run in result.runs],
+        "outcome": wait_result.outcome,
+        "exit_status": EXIT_STATUS[wait_result.outcome],
+        "message": wait_result.message,
+        "waited_seconds": round(wait_result.waited_seconds, 1),
+        "runs": [watched_run(run) for run in wait_result.runs],
     }
-    if result.notification is None:
+    if wait_result.notification is None:
         return body
-    steps = next_steps(result.notification)
-    return WaitIncidentBody(**{**webhook_body(result.notification, now), **body, "next_steps": steps})
+    steps = next_steps(wait_result.notification)
+    return WaitIncidentBody(**{**webhook_body(wait_result.notification, now), **body, "next_steps": steps})

@@ -20,13 +20,14 @@ def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) ->
         lacking = {detector.name: detector.demand.missing(signals) for detector in detectors}
         fits.append(fit(signals, lacking, len(lacking)))
     if len(logs) <= _MAX_RUNS:
-        for log, framework, each in zip(logs, frameworks, fits, strict=True):
+        for log, framework, run_fit in zip(logs, frameworks, fits, strict=True):
             points = f"{framework}, {log.metadata.points} points"
-            yield f"found {clean_text(log.title)}: {points}; judged by {each.able} of {each.fitting} that fit"
+            judged_by = f"judged by {run_fit.able} of {run_fit.fitting} that fit"
+            yield f"found {clean_text(log.title)}: {points}; {judged_by}"
     else:
         counts = Counter(frameworks).most_common()
         kinds = ", ".join(f"{count} {framework}" for framework, count in counts)
-        fewest = min(each.able for each in fits)
-        most = max(each.able for each in fits)
-        number = str(fewest) if fewest == most else f"{fewest} to {most}"
+        fewest_able = min(run_fit.able for run_fit in fits)
+        most_able = max(run_fit.able for run_fit in fits)
+        number = str(fewest_able) if fewest_able == most_able else f"{fewest_able} to {most_able}"
         yield f"found {len(logs)} runs ({kinds}); {number} detectors can judge each"

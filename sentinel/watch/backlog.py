@@ -66,16 +66,16 @@ class Backlog:
         ids = [watched.run_pipeline.id for watched in runs if watched.run_pipeline.id in self._due]
         self._due = {**{run_id: self._due[run_id] for run_id in ids}, **self._due} if ids else self._due
 
-    def turns(self, new: Sequence[WatchedRun], until: float) -> Iterator[Sequence[WatchedRun]]:
+    def turns(self, new_runs: Sequence[WatchedRun], until: float) -> Iterator[Sequence[WatchedRun]]:
         """Yield the groups of runs that a round reads: all new runs, then one group at least of those that
         are due and of those that lag, and more ``until`` this time awake.
 
         Each group must be read and passed to `note` before the next one is requested.
         """
         begin = 0
-        while begin < len(new):
+        while begin < len(new_runs):
             end = begin + self._run_limit
-            yield new[begin:end]
+            yield new_runs[begin:end]
             begin = end
         while self._due:
             yield [watched for _, watched in islice(self._due.values(), self._run_limit)]
@@ -86,11 +86,11 @@ class Backlog:
             if self._clock.monotonic() >= until:
                 break
 
-    def note(self, watched: WatchedRun, more: bool, awake: float) -> None:
+    def note(self, watched: WatchedRun, has_more: bool, awake: float) -> None:
         """Note whether there is more to read after a poll of a run."""
         self.drop([watched.run_pipeline.id])
         watched.due_since = None
-        if more:
+        if has_more:
             watched.lagging_since = awake if watched.lagging_since is None else watched.lagging_since
             self._lagging[watched.run_pipeline.id] = watched
         else:
@@ -146,8 +146,8 @@ class Backlog:
         return {run: lag for run, lag in self.lags().items() if run in runs and lag > _max_lag(runs[run])}
 
     def _all_watched(self) -> dict[str, WatchedRun]:
-        due = self._due.copy()  # at once, because another thread may ask
-        return {**{run_id: watched for run_id, (_, watched) in due.items()}, **self._lagging}
+        due_runs = self._due.copy()  # at once, because another thread may ask
+        return {**{run_id: watched for run_id, (_, watched) in due_runs.items()}, **self._lagging}
 
 
 def _max_lag(watched: WatchedRun) -> float:

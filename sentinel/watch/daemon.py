@@ -145,15 +145,15 @@ class Daemon:
     def _reload(self) -> None:
         """Read the configuration again; if it cannot be used, log why and go on with the old one."""
         try:
-            new = self._load()
+            setup = self._load()
         except SentinelError as error:
             problems = str(error).splitlines()
         else:
             old = self._setup
-            changed = [key for key in _FIXED_KEYS if getattr(new.config, key) != getattr(old.config, key)]
+            changed = [key for key in _FIXED_KEYS if getattr(setup.config, key) != getattr(old.config, key)]
             if not changed:
                 _log.info("read the configuration again")
-                self._setup = new
+                self._setup = setup
                 return
             problems = [f"`{key}` cannot change while the watch runs; restart it" for key in changed]
         for problem in problems:

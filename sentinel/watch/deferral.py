@@ -53,10 +53,10 @@ class Deferral:
 
     def release(self, *, immediately: bool = False) -> None:
         """Release what was deferred for long enough, or ``immediately`` all but the initial scans."""
-        due = [*self._until] if immediately else self.due()
-        if due:
-            self._outbox.release(due)
-        for run in due:
+        due_runs = [*self._until] if immediately else self.due()
+        if due_runs:
+            self._outbox.release(due_runs)
+        for run in due_runs:
             del self._until[run]
 
     def end_initial_scan(self, runs: Sequence[WatchedRun], now: float) -> None:
@@ -74,8 +74,10 @@ class Deferral:
             return
         first_looks = {policy.name: policy.first_look for policy in policies}
         self._outbox.drop(self._past, [name for name, look in first_looks.items() if look is FirstLook.NONE])
-        old = [run for run, is_old in self._past.items() if is_old]
-        self._outbox.drop(old, [name for name, look in first_looks.items() if look is not FirstLook.ALL])
+        past_runs = [run for run, is_old in self._past.items() if is_old]
+        self._outbox.drop(
+            past_runs, [name for name, look in first_looks.items() if look is not FirstLook.ALL]
+        )
         self._outbox.release(self._past, batch=f"over at {now}")
         self._past.clear()
 

@@ -115,7 +115,7 @@ class Changes(FileSystemEventHandler):
     def on_any_event(self, event: FileSystemEvent) -> None:
         """Record an event. watchdog calls this in its own thread."""
         paths = [Path(os.fsdecode(path)) for path in (event.src_path, event.dest_path) if path]
-        self._record_paths([p for p in paths if any(p.is_relative_to(root) for root in self._roots)])
+        self._record_paths([path for path in paths if any(path.is_relative_to(root) for root in self._roots)])
         self._new_directories |= event.is_directory
 
     def _record_paths(self, paths: Iterable[Path]) -> None:
@@ -163,7 +163,7 @@ class Changes(FileSystemEventHandler):
 
     def _matches(self) -> list[Path]:
         """Return what the paths and their globs match now."""
-        return [Path(real_path(path)) for each in self._paths for path in matches(each)]
+        return [Path(real_path(path)) for watched_path in self._paths for path in matches(watched_path)]
 
     def _watch(self, root: Path, observer: BaseObserver, alive: set[ObservedWatch]) -> None:
         try:

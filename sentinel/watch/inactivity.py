@@ -85,10 +85,10 @@ class InactivityMonitor:
             read_runs([*over, *_logs_of_same_processes(over, runs)])
         for end in ends:
             guard(end.watched.run_pipeline.log.run, "the end of its process", partial(note_end, end, ends))
-        due = [*over, *self._process_monitor.news(runs, awake)]
-        for watched in due:
+        ended_runs = [*over, *self._process_monitor.news(runs, awake)]
+        for watched in ended_runs:
             watched.review_at = -math.inf
-        return due
+        return ended_runs
 
     def news(
         self, runs: Sequence[WatchedRun], awake: float, now: float, guard: Guard
@@ -105,8 +105,8 @@ class InactivityMonitor:
         changes = self._review([watched for watched in runs if not watched.past], awake, now, guard)
         finalized = self._finalize(runs, awake, guard)
         for later in (finalized, self._resumed(runs, guard), self._siblings.news(runs, guard)):
-            for run_id, new in later.items():
-                changes[run_id] = [*changes.get(run_id, ()), *new]
+            for run_id, new_changes in later.items():
+                changes[run_id] = [*changes.get(run_id, ()), *new_changes]
         return changes
 
     def _review(
@@ -263,8 +263,10 @@ def _logs_of_same_processes(over: Sequence[WatchedRun], runs: Iterable[WatchedRu
     """Return the other logs of the processes that write some logs: one may say why they ended."""
     ids = {watched.run_pipeline.id for watched in over}
     writers = {name for watched in over for name in watched.run_pipeline.log.metadata.writers}
-    others = (watched for watched in runs if watched.run_pipeline.id not in ids)
-    return [one for one in others if not writers.isdisjoint(one.run_pipeline.log.metadata.writers)]
+    other_runs = (watched for watched in runs if watched.run_pipeline.id not in ids)
+    return [
+        watched for watched in other_runs if not writers.isdisjoint(watched.run_pipeline.log.metadata.writers)
+    ]
 
 
 def _seconds_of_trainings(

@@ -61,10 +61,10 @@ class KnownLogs(msgspec.Struct, frozen=True):
             for log in logs
         ]
         by_head: dict[str, list[_KnownLog]] = {}
-        for each in (*present, *_gone(rows, store)):
-            heads = {mark["head"] for mark in (*each.marks, *each.metadata.parts)}
+        for known_log in (*present, *_gone(rows, store)):
+            heads = {mark["head"] for mark in (*known_log.marks, *known_log.metadata.parts)}
             for head in heads:
-                by_head.setdefault(head, []).append(each)
+                by_head.setdefault(head, []).append(known_log)
         return KnownLogs(by_head)
 
     def relation(self, run: Run) -> tuple[Relation, str] | None:
@@ -111,6 +111,10 @@ def _gone(rows: Iterable[RunRow], store: Store) -> Iterator[_KnownLog]:
 
 def _log_files(path: Path) -> list[Path]:
     with suppress(OSError):
-        files = (each for each in path.iterdir() if is_file(each)) if is_directory(path) else iter([path])
+        files = (
+            (log_file for log_file in path.iterdir() if is_file(log_file))
+            if is_directory(path)
+            else iter([path])
+        )
         return [*islice(files, _MAX_FILES)]
     return []

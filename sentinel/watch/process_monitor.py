@@ -253,7 +253,11 @@ class ProcessMonitor:
 
     def _meet(self, awake: float) -> None:
         """Search for the ranks of the runs whose processes are known, now and then."""
-        due = [one for one in self._writers.values() if one.handle is not None and awake >= one.meet_at]
+        due = [
+            writer
+            for writer in self._writers.values()
+            if writer.handle is not None and awake >= writer.meet_at
+        ]
         if not due or (awake < self._scan_at and awake > self._host_at):
             return
         cpu_before = self._clock.cpu_seconds()
@@ -275,7 +279,9 @@ class ProcessMonitor:
         self._scan_at = max(self._scan_at, self._rest_until(cpu_before, awake))
 
     def _handle_count(self) -> int:
-        return sum(len(one.team.descriptors) + (one.handle is not None) for one in self._writers.values())
+        return sum(
+            len(writer.team.descriptors) + (writer.handle is not None) for writer in self._writers.values()
+        )
 
     def _follow_writer(self, writer: WriterProcess, match: LogWriter | None) -> None:
         """Keep a handle of the process that writes a log."""
@@ -303,7 +309,7 @@ def _process_names(target: Process) -> Sequence[str]:
     """Return what identifies a process on this machine and, for a rank, the one that launched all ranks."""
     launcher = process(target.parent) if rank_keys(target.pid).keys() & _RANK_NUMBERS else None
     both = (target, launcher if launcher is not None and launcher.name not in SHELLS else None)
-    return [f"{each.pid} since {each.started}" for each in both if each is not None]
+    return [f"{process.pid} since {process.started}" for process in both if process is not None]
 
 
 def note_end(end: ProcessEnd, ends: Iterable[ProcessEnd]) -> None:

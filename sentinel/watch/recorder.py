@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 import msgspec
 from msgspec.structs import replace
@@ -87,26 +88,25 @@ class Recorder:
         over = self._store.history.may_return() if reminders else []
         may_return = {incident.run for incident in over}
         routed = [
-            one
-            for one in run_pipelines
-            if news.get(one.id) or (reminders and (one.id in may_return or one.incidents.open()))
+            run_pipeline
+            for run_pipeline in run_pipelines
+            if news.get(run_pipeline.id)
+            or (reminders and (run_pipeline.id in may_return or run_pipeline.incidents.open()))
         ]
         traces = traces_of(run_pipelines, self._metadata)
         context = self._routing_context(routed, news, over, traces, now)
         decisions = {}
-        for one in routed:
-            returning = [incident for incident in over if incident.run == one.id]
-            route = partial(one.route, news.get(one.id, ()), context, now, returning)
-            decisions[one.id] = guard(one.log.run, "telling", route)
+        for run_pipeline in routed:
+            returning = [incident for incident in over if incident.run == run_pipeline.id]
+            route = partial(run_pipeline.route, news.get(run_pipeline.id, ()), context, now, returning)
+            decisions[run_pipeline.id] = guard(run_pipeline.log.run, "telling", route)
         updates = []
-        for one in run_pipelines:
-            changes = news.get(one.id, ())
-            sink_decisions = decisions.get(one.id) or ()
+        for run_pipeline in run_pipelines:
+            changes = news.get(run_pipeline.id, ())
+            sink_decisions = decisions.get(run_pipeline.id) or ()
             if not reminders or changes or sink_decisions:
-                update = guard(
-                    one.log.run, "recording", partial(_update, one, changes, sink_decisions, traces)
-                )
-                updates.append(update)
+                record = partial(_update, run_pipeline, changes, sink_decisions, traces)
+                updates.append(guard(run_pipeline.log.run, "recording", record))
         return [update for update in updates if update is not None]
 
     def _routing_context(
@@ -119,10 +119,12 @@ class Recorder:
     ) -> RoutingContext:
         """Return the sinks, and what they were sent of the incidents of these runs and of equal incidents."""
         incidents = [*over, *(change.incident for changes in news.values() for change in changes)]
-        incidents += [incident for one in run_pipelines for incident in one.incidents.open()]
+        open_incidents = (run_pipeline.incidents.open() for run_pipeline in run_pipelines)
+        incidents += chain.from_iterable(open_incidents)
         ids = {incident.id for incident in incidents}
         sent = self._store.history.sent_before(ids)
-        equal = self._store.history.alike([one for one in incidents if self._may_be_new(one, sent)], traces)
+        new = [incident for incident in incidents if self._may_be_new(incident, sent)]
+        equal = self._store.history.alike(new, traces)
         by_id = {incident.id: incident for incident in [*equal, *incidents]}
         causes = {incident.inhibited_by for incident in equal if incident.inhibited_by}
         sent |= self._store.history.sent_before((by_id.keys() | causes) - ids)

@@ -59,10 +59,10 @@ class RemovedRuns:
         runs = {run.id: run for run in (*recorded, *watched) if isinstance(run.path, Path)}
         deleted = _deleted(runs.values())
         removed = {run_id: run for run_id, run in runs.items() if run_id in deleted or is_gone(run.path)}
-        new = [run for run_id, run in removed.items() if run_id not in self._since]
+        newly_removed = [run for run_id, run in removed.items() if run_id not in self._since]
         self._since = {run_id: self._since.get(run_id, awake) for run_id in removed}
-        if new:
-            _log.warning("%s", _warning(new, grace))
+        if newly_removed:
+            _log.warning("%s", _warning(newly_removed, grace))
         return [run for run_id, run in removed.items() if awake - self._since[run_id] >= grace]
 
 
@@ -72,7 +72,9 @@ def forget(
     """End the open incidents of runs as lost, notify the sinks of that, and forget the runs."""
     guard = Guard()
     news = {
-        one.id: guard(one.log.run, "letting go", partial(_end_incidents, one)) or () for one in run_pipelines
+        run_pipeline.id: guard(run_pipeline.log.run, "letting go", partial(_end_incidents, run_pipeline))
+        or ()
+        for run_pipeline in run_pipelines
     }
     Recorder(store, policies).record(run_pipelines, news, now)
     store.forget(news)

@@ -42,14 +42,16 @@ class SiblingWatch:
         if RULE not in self._pipeline.detectors:
             return {}
         comparable = [
-            (one, one.run_pipeline.means) for one in runs if one.run_pipeline.means and not one.failures
+            (watched, watched.run_pipeline.means)
+            for watched in runs
+            if watched.run_pipeline.means and not watched.failures
         ]
         changes: dict[str, Sequence[Change]] = {}
         for watched, means in comparable if self._healthy else ():
             if not watched.past:
                 judge = partial(self._judge_beside_siblings, watched, means)
-                new = guard(watched.run_pipeline.log.run, "siblings", judge)
-                changes[watched.run_pipeline.id] = new or ()
+                sibling_changes = guard(watched.run_pipeline.log.run, "siblings", judge)
+                changes[watched.run_pipeline.id] = sibling_changes or ()
         for watched, _ in comparable:
             guard(watched.run_pipeline.log.run, "siblings", partial(self._note_sibling, watched))
         return changes
@@ -68,7 +70,7 @@ class SiblingWatch:
         for oldest in [*siblings][:-MAX_SIBLINGS]:
             del siblings[oldest]
         self._healthy[settings] = siblings
-        self._healthy = {each: members for each, members in self._healthy.items() if members}
+        self._healthy = {key: members for key, members in self._healthy.items() if members}
 
     def _ended_well(self, watched: WatchedRun) -> bool:
         log = watched.run_pipeline.log
@@ -77,29 +79,30 @@ class SiblingWatch:
         stored = self._store.incidents(run=watched.run_pipeline.id)
         incidents = [*stored, *watched.run_pipeline.incidents.open()]
         return not any(
-            one.inhibited_by is None and (one.severity >= Severity.WARNING or one.detector == RULE)
-            for one in incidents
+            incident.inhibited_by is None
+            and (incident.severity >= Severity.WARNING or incident.detector == RULE)
+            for incident in incidents
         )
 
     def _judge_beside_siblings(self, watched: WatchedRun, means: Means) -> Sequence[Change]:
         run_pipeline = watched.run_pipeline
         progress = _progress_of_plan(watched)
-        candidates = [one for one in self._healthy.get(_settings_of(watched), {}).values() if _is_over(one)]
+        healthy = self._healthy.get(_settings_of(watched)) or WeakValueDictionary()
+        candidates = [candidate for candidate in healthy.values() if _is_over(candidate)]
         if watched.judged_at == progress or len(candidates) < MIN_SIBLINGS:
             return ()
         watched.judged_at = progress
-        trainings = trainings_of(
-            {one.run_pipeline.id: one.run_pipeline.log.metadata for one in (*candidates, watched)}
-        )
+        run_pipelines = [compared.run_pipeline for compared in (*candidates, watched)]
+        trainings = trainings_of({compared.id: compared.log.metadata for compared in run_pipelines})
         run = sibling_of(
             run_pipeline.log, means, trainings[run_pipeline.id], healthy=True, whole=_is_over(watched)
         )
-        others = [
-            sibling_of(one.run_pipeline.log, other_means, trainings[one.run_pipeline.id], healthy=True)
-            for one in candidates
-            if (other_means := one.run_pipeline.means) is not None and not one.failures
+        possible_siblings = [
+            sibling_of(other.log, other.means, trainings[other.id], healthy=True)
+            for other in (candidate.run_pipeline for candidate in candidates if not candidate.failures)
+            if other.means is not None
         ]
-        siblings = [one for one in others if are_siblings(run.fingerprint, one.fingerprint)]
+        siblings = [other for other in possible_siblings if are_siblings(run.fingerprint, other.fingerprint)]
         comparison = among_siblings(run, siblings)
         if comparison is None:
             return ()

@@ -30,7 +30,7 @@ def when_available(
     never = threading.Event()
     while True:
         try:
-            result = open_state()
+            opened_state = open_state()
         except StateUnavailable as error:
             if not announced:
                 _log.error("nothing is read until the state can be recorded: %s", error)
@@ -43,4 +43,4 @@ def when_available(
             never.wait(_RETRY_SECONDS)  # a signal handler that sets `stop` must not meet a wait for it
         else:
             announce(None)
-            return result
+            return opened_state

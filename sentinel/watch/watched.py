@@ -248,14 +248,14 @@ class WatchedRuns:
 
     def _at(self, path: Path) -> list[WatchedRun]:
         """Return the runs at a path or anywhere above it."""
-        each = _database(str(path))
+        ancestor = _database(str(path))
         runs = list[WatchedRun]()
         while True:
-            runs += self._by_path.get(each, ())
-            parent = os.path.dirname(each) or "."  # noqa: PTH120  ten times as fast
-            if parent == each:
+            runs += self._by_path.get(ancestor, ())
+            parent = os.path.dirname(ancestor) or "."  # noqa: PTH120  ten times as fast
+            if parent == ancestor:
                 return runs
-            each = parent
+            ancestor = parent
 
 
 def _database(path: str) -> str:

@@ -164,12 +164,12 @@ class Watcher:
         self._reports.record()
         sweeps = changed is None or awake - self._swept_at >= _SWEEP_SECONDS
         changed = changed or ()
-        new = self._discover() if sweeps or self._discovery_schedule.is_due(changed, self._runs) else []
+        new_runs = self._discover() if sweeps or self._discovery_schedule.is_due(changed, self._runs) else []
         self._reports.alive()
         self._backlog.add_changed(self._runs.touched(changed))
         self._backlog.add(self._runs if sweeps else self._runs.remote)
         self._backlog.put_first(self._runs.touched(self._nonfinite_scan.scan(changed)))
-        for group in self._backlog.turns(new, until):
+        for group in self._backlog.turns(new_runs, until):
             if stop.is_set():
                 break
             self._read_runs(group)
@@ -182,7 +182,7 @@ class Watcher:
         awake = self._clock.monotonic()
         if len(self._new) > 1 and awake - self._progress_at >= _PROGRESS_SECONDS:
             self._progress_at = awake
-            _log.info("read %d of %d logs", sum(one.is_read for one in self._new), len(self._new))
+            _log.info("read %d of %d logs", sum(new_run.is_read for new_run in self._new), len(self._new))
 
     def _discover(self) -> list[WatchedRun]:
         """Search all paths for runs. Return the new ones."""
@@ -245,7 +245,11 @@ class Watcher:
                 watched.run_pipeline = self._restore(watched.run_pipeline.log.run)
         advances = self._pipeline.advance([watched.run_pipeline for watched in group], points, read_at=awake)
         self._backlog.note_duration(self._clock.monotonic() - awake)
-        news = {new.run_pipeline.id: new.changes for new in advances if new.changes and not new.failure}
+        news = {
+            run_advance.run_pipeline.id: run_advance.changes
+            for run_advance in advances
+            if run_advance.changes and not run_advance.failure
+        }
         for watched, advance in zip(group, advances, strict=True):
             if advance.ingested.read_issues and not is_gone(watched.run_pipeline.log.run.path):
                 self._reports.warn_of(advance.ingested.read_issues)
@@ -343,12 +347,12 @@ class Watcher:
         deferred = self._deferral.defer(group, news)
         recorder = Recorder(self._store, self._policies)
         now = self._clock.now()
-        result = recorder.record(run_pipelines, news, now, deferred=deferred, reminders=reminders)
+        record_result = recorder.record(run_pipelines, news, now, deferred=deferred, reminders=reminders)
         self._unrecorded = None
         for watched in group:
-            if watched.run_pipeline.id in result.runs:
+            if watched.run_pipeline.id in record_result.runs:
                 watched.committed(self._clock.monotonic())
-            if reason := result.failures.get(watched.run_pipeline.id):
+            if reason := record_result.failures.get(watched.run_pipeline.id):
                 self._stop(watched, reason)
 
     def _stop_failed(self, runs: Iterable[WatchedRun], guard: Guard) -> None:

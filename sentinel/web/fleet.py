@@ -166,8 +166,8 @@ def _severities(status: Status) -> Counter[Severity]:
     by_training: dict[str, Counter[tuple[Severity, str, str]]] = {}
     for run, counts in by_run.items():
         by_training[training[run]] = by_training.get(training[run], Counter()) | counts
-    whole = Counter[Severity]()
+    all_severities = Counter[Severity]()
     for counts in by_training.values():
         for (severity, *_), severity_count in counts.items():
-            whole[severity] += severity_count
-    return whole
+            all_severities[severity] += severity_count
+    return all_severities

@@ -55,10 +55,10 @@ class FleetTime(msgspec.Struct, frozen=True):
     @property
     def curve(self) -> str:
         """The outline of ``alive`` as SVG has it, 100 wide and 24 high."""
-        most = max(self.alive, default=0) or 1
+        most_alive = max(self.alive, default=0) or 1
         steps = (
-            f"{100 * i / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most:.3g} "
-            f"{100 * (i + 1) / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most:.3g}"
+            f"{100 * i / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most_alive:.3g} "
+            f"{100 * (i + 1) / _TIMELINE_COLUMNS:.4g},{24 - 22 * count / most_alive:.3g}"
             for i, count in enumerate(self.alive)
         )
         return f"0,24 {' '.join(steps)} 100,24"
@@ -80,7 +80,7 @@ def fleet_time(
             stretches.setdefault(incident.run, []).append((begin, end))
     newest = sorted(
         (bar.incident for detector_bars in bars.values() for bar in detector_bars),
-        key=lambda one: -(one.fired_time or 0.0),
+        key=lambda incident: -(incident.fired_time or 0.0),
     )
     hours = {run: _together(detector_bars) / 3600 for run, detector_bars in stretches.items()}
     gpus = {}

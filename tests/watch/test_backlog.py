@@ -194,7 +194,7 @@ def test_a_log_that_changed_and_waits_to_be_read_is_not_silent(house):
     house.clock.advance(5000)
     house.watcher._review_runs(runs)
     assert house.store.incidents() == []
-    house.watcher._backlog.note(*runs, more=False, awake=house.clock.monotonic())
+    house.watcher._backlog.note(*runs, has_more=False, awake=house.clock.monotonic())
     house.watcher._review_runs(runs)
     assert [one.detector for one in house.store.incidents()] == ["stream-stall"]
 

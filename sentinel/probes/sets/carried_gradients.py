@@ -74,8 +74,8 @@ class CarriedGradients(
     def _watch(self, parameter: "torch.Tensor") -> Any:
         def arrives(new_gradient: "torch.Tensor") -> None:
             if id(parameter) not in self._new:
-                old = parameter.grad
-                self._old[id(parameter)] = 0.0 if old is None else square(old)
+                old_gradient = parameter.grad
+                self._old[id(parameter)] = 0.0 if old_gradient is None else square(old_gradient)
                 self._new[id(parameter)] = square(new_gradient)
 
         return arrives

@@ -63,6 +63,6 @@ class Schedules(
 
     def _own_count(self) -> int:
         states = [state for optimizer in self.subject.optimizers for state in optimizer.state.values()]
-        some = states[:: max(1, len(states) // _MAX_STATES)]
-        counts = [int(state["step"]) for state in some if "step" in state and is_on_host(state["step"])]
+        sampled = states[:: max(1, len(states) // _MAX_STATES)]
+        counts = [int(state["step"]) for state in sampled if "step" in state and is_on_host(state["step"])]
         return max(counts, default=self.subject.first_step + self._steps)

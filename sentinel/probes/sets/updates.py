@@ -94,8 +94,10 @@ class _Step(NamedTuple):
         """Return the sums of squares of the update and of the weights."""
         import torch
 
-        old = self.old.float()
-        return torch.stack([(_sample(self.parameter).float() - old).square().sum(), old.square().sum()])
+        weights = self.old.float()
+        return torch.stack(
+            [(_sample(self.parameter).float() - weights).square().sum(), weights.square().sum()]
+        )
 
     def moved(self) -> "torch.Tensor":
         """Return whether any weight is another one."""
