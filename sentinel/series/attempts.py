@@ -87,9 +87,10 @@ MAX_ATTEMPTS = 64
 class Epochs(msgspec.Struct, array_like=True):
     """The epochs and the losses of an attempt so far, as each tag logs them.
 
-    The attempt is a training of its own if they ``began_again`` with it. It goes on with one that had learned
-    something if it ``continues`` its loss. ``falls`` counts the epochs that began again while the loss went
-    on, as after a resume that lost the count.
+    The attempt is a training of its own if it ``began_again``, by its epochs and losses or by its steps and
+    losses. It goes on with one that had learned something if it ``continues`` its loss. ``falls`` counts the
+    epochs that began again while the loss went on, as after a resume that lost the count. ``first_step`` is
+    that of each loss of the training.
     """
 
     attempt: int = 1
@@ -99,17 +100,22 @@ class Epochs(msgspec.Struct, array_like=True):
     first: dict[str, float] = msgspec.field(default_factory=dict)
     last: dict[str, float] = msgspec.field(default_factory=dict)
     highest: dict[str, float] = msgspec.field(default_factory=dict)
+    lowest: dict[str, float] = msgspec.field(default_factory=dict)
+    first_step: dict[str, int] = msgspec.field(default_factory=dict)
 
     def learn(self, chunk: Chunk, codes: Sequence[int], part: slice) -> None:
         """Remember the values of some tags in a part of a chunk."""
         for code in codes:
-            values = chunk.value[part][chunk.tag[part] == code]
-            values = values[np.isfinite(values)]
-            if len(values):
+            at = part.start + np.flatnonzero(chunk.tag[part] == code)
+            at = at[np.isfinite(chunk.value[at])]
+            if len(at):
+                values = chunk.value[at]
                 tag = chunk.tags[code]
                 self.first.setdefault(tag, float(values[0]))
+                self.first_step.setdefault(tag, int(chunk.step[at[0]]))
                 self.last[tag] = float(values[-1])
                 self.highest[tag] = max(self.highest.get(tag, -np.inf), float(values.max()))
+                self.lowest[tag] = min(self.lowest.get(tag, np.inf), float(values.min()))
 
     def places_of_falls(self, chunk: Chunk, codes: Sequence[int], part: slice) -> list[int]:
         """Return the indices of the points at which epochs of some tags are back where the attempt began."""
@@ -139,15 +145,33 @@ class Epochs(msgspec.Struct, array_like=True):
         """Return those of the attempt that begins with a row.
 
         Its losses go on if they are nearer to their last values than to the first ones of the training. So
-        they may in each epoch, if its steps count batches.
+        they may in each epoch, if its steps count batches. They begin again if they are nearer to the first
+        ones, and their steps are back there, too.
         """
         of_row = self._losses_of(chunk, losses, row)
         goes_on = [abs(now - last) < abs(now - first) for now, (first, last) in of_row]
         if not goes_on or not all(goes_on):
-            return Epochs(number)
+            return Epochs(number, began_again=not any(goes_on) and self._are_back(chunk, losses, row))
         has_learned = all(first - last > MIN_LEARNED * abs(first) for _, (first, last) in of_row)
-        first = {name: self.first[name] for code in losses if (name := chunk.tags[code]) in self.first}
-        return Epochs(number, continues=has_learned, first=first, last=dict(first))
+        names = {chunk.tags[code] for code in losses} & self.first.keys()
+        first = {name: self.first[name] for name in names}
+        first_step = {name: self.first_step[name] for name in names}
+        return Epochs(number, continues=has_learned, first=first, last=dict(first), first_step=first_step)
+
+    def _are_back(self, chunk: Chunk, losses: Sequence[int], row: slice) -> bool:
+        """Return whether losses in a row stand at the first step of the training, and it is no scatter that
+        took them there: they had learned something, or lie further above all values than these lie apart.
+        """
+        is_back = [
+            chunk.step[row.start] <= self.first_step[name]
+            and (
+                self.first[name] - self.last[name] > MIN_LEARNED * abs(self.first[name])
+                or value - self.highest[name] > self.highest[name] - self.lowest[name]
+            )
+            for code, value in zip(chunk.tag[row].tolist(), chunk.value[row].tolist(), strict=True)
+            if code in losses and (name := chunk.tags[code]) in self.first
+        ]
+        return bool(is_back) and all(is_back)
 
     def _losses_of(
         self, chunk: Chunk, losses: Sequence[int], row: slice

@@ -74,33 +74,45 @@ def test_epochs_that_begin_again_and_again_are_not_believed():
     assert len(split(epochs, fell(epochs))) == MAX_TOLD_ATTEMPTS
 
 
-def continued(losses, begins):
-    """Whether each attempt of a log whose steps begin again continues the loss of the one before."""
+CONTINUES = "continues"
+NEW = "new"
+
+
+def kinds(losses, begins, first_step=0):
+    """What each attempt of a log whose steps begin again is to the one before: it continues its loss, or is
+    new, or it cannot be told.
+    """
     found = Attempts()
-    flags = {}
+    told = {}
     for losses_of_attempt in np.split(np.array(losses, dtype=float), begins):
-        steps = np.arange(len(losses_of_attempt))
+        steps = np.arange(len(losses_of_attempt)) + (first_step if told else 0)
         values = losses_of_attempt[:, None]
         chunk = Chunk.of_rows("s", ["loss"], steps, np.full(len(steps), NAN), values, False).flat
         for number, _ in found.split(chunk, np.array([True]), [Signal.LOSS]):
-            flags[number] = found.continues
+            told[number] = CONTINUES if found.continues else "" if found.goes_on else NEW
         found = again(found)
-    return [*flags.values()]
+    return [*told.values()]
 
 
 @pytest.mark.parametrize(
-    ("losses", "flags"),
+    ("losses", "expected"),
     [
-        ([9, 8, 7, 6, 5, 5, 5, 5, 5], [False, True, True]),  # steps count the batches of an epoch
-        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 8.0], [False, False, False]),  # too little to tell, so far
-        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 7.9, 7.9, 7.9, 7.9], [False, False, False, True]),
-        ([9, 7, 5, 9, 7, 5, 9, 7, 5], [False, False, False]),  # folds
-        ([9, 9, 9, 9, 9, 9], [False, False]),  # nothing was learned
-        ([1, -1, -3, -3, -3, -3], [False, True]),
+        ([9, 8, 7, 6, 5, 5, 5, 5, 5], ["", CONTINUES, CONTINUES]),  # steps count the batches of an epoch
+        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 8.0], ["", "", ""]),  # too little to tell, so far
+        ([9.0, 8.9, 8.8, 8.7, 8.6, 8.5, 8.1, 8.0, 7.9, 7.9, 7.9, 7.9], ["", "", "", CONTINUES]),
+        ([9, 7, 5, 9, 7, 5, 9, 7, 5], ["", NEW, NEW]),  # folds
+        ([9, 9, 9, 9, 9, 9], ["", ""]),  # nothing was learned
+        ([9.0, 8.8, 8.9, 9.1, 8.7, 8.9], ["", ""]),  # nor here: the scatter of batches
+        ([9.0, 8.8, 8.9, 9.9, 9.8, 9.9], ["", NEW]),  # where no batch has been
+        ([1, -1, -3, -3, -3, -3], ["", CONTINUES]),
     ],
 )
-def test_an_attempt_goes_on_with_a_loss_that_had_fallen(losses, flags):
-    assert continued(losses, range(3, len(losses), 3)) == flags
+def test_an_attempt_goes_on_with_a_loss_that_had_fallen_or_begins_with_its_first(losses, expected):
+    assert kinds(losses, range(3, len(losses), 3)) == expected
+
+
+def test_a_loss_that_is_back_while_the_steps_go_on_lost_its_weights_at_a_resume():
+    assert kinds([9, 7, 5, 9, 7, 5], [3], first_step=1) == ["", ""]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=40), st.data())

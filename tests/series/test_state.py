@@ -14,7 +14,7 @@ from sentinel.series.stream import StreamState
 from sentinel.series.unmapped_shape import Life
 
 FORM = {
-    21: (
+    22: (
         "position has_names attempts attempt plans units signals inventory_taker "
         "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
         "pace points profile_name tags",
@@ -25,7 +25,7 @@ FORM = {
         "waiting passed",
         "buckets look",
         "total count end",
-        "attempt began_again continues falls first last highest",
+        "attempt began_again continues falls first last highest lowest first_step",
         "steps seconds whole",
         "points count first last least most falls rises",
         "points moves turns direction still_points low high top last",
