@@ -46,8 +46,8 @@ def beside(role: str, unit: str, name: str = "") -> Callable[[Measure], Measure]
     """Declare a measurement of a companion of a role. It is named by its role and its function."""
 
     def declare(measure: Measure) -> Measure:
-        full = name or f"{role}_{measure.__name__}"
-        COMPANY[full] = CompanionMeasurement(full, unit, role, measure)
+        full_name = name or f"{role}_{measure.__name__}"
+        COMPANY[full_name] = CompanionMeasurement(full_name, unit, role, measure)
         return measure
 
     return declare
@@ -205,8 +205,10 @@ def gone(outcome: Curves, companion: Curves) -> Floats:
     1 is a policy that always does the same.
     """
     del outcome
-    known = companion.start > 0
-    return np.where(known, 1 - companion.end / np.where(known, companion.start, 1.0), np.nan).clip(-10, 1)
+    has_start = companion.start > 0
+    return np.where(has_start, 1 - companion.end / np.where(has_start, companion.start, 1.0), np.nan).clip(
+        -10, 1
+    )
 
 
 @beside("kl", "nats, as a logarithm to base 10")
@@ -247,8 +249,8 @@ def left(outcome: Curves, companion: Curves) -> Floats:
 
 def largest(values: Mapping[int, float]) -> float:
     """Return the largest that could be measured of several companions of a role; NaN if none could."""
-    known = [value for value in values.values() if not np.isnan(value)]
-    return max(known, default=float("nan"))
+    measured = [value for value in values.values() if not np.isnan(value)]
+    return max(measured, default=float("nan"))
 
 
 def _at(companion: Curves, block: Ints) -> Floats:

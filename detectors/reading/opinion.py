@@ -49,6 +49,9 @@ from sentinel.detectors.severity import INFO, WARNING
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import FIRST_INTERVALS, Floats, Ints, first_of_mostly, was_resumed
 
+_Row = Mapping[str, Any]
+"""The values of a row by their columns."""
+
 HISTORY = History(recent=ROWS, head=FIRST_INTERVALS + 1, earlier=1, coarse=True)
 """What a detector that reads cards looks back at, at least."""
 
@@ -225,26 +228,25 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], ba
     least = min(card.over.least_points for card in cards)
     due = placed.filter(is_look & (pl.col(INDEX) + 1 >= least))
     while_running = due.drop(use.column for use in COURSES if use.column in due.columns)
-    counts = due[INDEX].to_numpy() + 1.0
     signals = np.array(due[SIGNAL].to_list())
-    has_ended = due[ENDED].to_numpy()
-    progress = due.select(pl.col(STEP) / pl.col(Signal.TOTAL_STEPS)).to_series().to_numpy()
-    epochs = due[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
+    all_progress = _Progress.of_rows(due)
     points = _Points(frame)
-    found: list[dict[str, Any]] = [{} for _ in range(len(due))]
+    opinions: list[dict[str, Any]] = [{} for _ in range(len(due))]
     with np.errstate(all="ignore"):
-        for numbers, courses in _alike(placed, due):
-            seen = _Seen(counts[numbers], has_ended[numbers], progress[numbers], epochs[numbers])
-            suspects = _suspects(courses, signals[numbers], seen, cards)
-            for place, of_series in suspects.items():
-                number = int(numbers[place])
-                is_doubtful = any(card.claim in claims for card in of_series.in_doubt)
-                found[number] = {LOOK: int(Look.DOUBT if is_doubtful else Look.WELL)}
-                if of_series.to_read:
-                    last = (due if has_ended[number] else while_running).row(number, named=True)
-                    found[number] |= _of_series(points, last, courses[place], of_series.in_doubt, claims)
+        for due_rows, courses in _alike(placed, due):
+            suspects = _suspects(courses, signals[due_rows], all_progress.at(due_rows), cards)
+            for index, series_suspects in suspects.items():
+                due_row = int(due_rows[index])
+                in_doubt = series_suspects.in_doubt
+                is_doubtful = any(card.claim in claims for card in in_doubt)
+                opinions[due_row] = {LOOK: int(Look.DOUBT if is_doubtful else Look.WELL)}
+                if series_suspects.to_read:
+                    last_rows = due if all_progress.has_ended[due_row] else while_running
+                    last_row = last_rows.row(due_row, named=True)
+                    opinions[due_row] |= _of_series(points, last_row, courses[index], in_doubt, claims)
     columns = {
-        name: pl.Series([one.get(name) for one in found], dtype=kind) for name, kind in OF_CARD.items()
+        name: pl.Series([opinion.get(name) for opinion in opinions], dtype=dtype)
+        for name, dtype in OF_CARD.items()
     }
     return due.select(SERIES, INDEX).with_columns(**columns).with_columns(pl.col(LOOK).fill_null(Look.WELL))
 
@@ -252,24 +254,31 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], ba
 def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floats]]:
     """Yield the numbers of the due rows and their courses, all of as many units together."""
     groups: dict[int, list[tuple[Ints, Floats]]] = {}
-    for numbers, means in by_count(placed, due) if len(due) else ():
-        courses = np.broadcast_to(means, (len(numbers), means.shape[1]))
-        groups.setdefault(means.shape[1], []).append((numbers, courses))
+    for due_rows, means in by_count(placed, due) if len(due) else ():
+        courses = np.broadcast_to(means, (len(due_rows), means.shape[1]))
+        groups.setdefault(means.shape[1], []).append((due_rows, courses))
     for group in groups.values():
-        yield np.concatenate([numbers for numbers, _ in group]), np.concatenate([rows for _, rows in group])
+        yield np.concatenate([due_rows for due_rows, _ in group]), np.concatenate([rows for _, rows in group])
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """How much of each series was seen: points, whether it is over, the share of the plan, and epochs."""
+class _Progress(msgspec.Struct, frozen=True):
+    """How far each series is: its points, whether it is over, the share of its plan, and its epochs."""
 
     counts: Floats
     has_ended: Bools
-    progress: Floats
+    plan_share: Floats
     epochs: Floats
 
-    def at(self, places: Ints) -> "_Seen":
+    @classmethod
+    def of_rows(cls, rows: pl.DataFrame) -> "_Progress":
+        """Return this of series that are at one row each."""
+        plan_share = rows.select(pl.col(STEP) / pl.col(Signal.TOTAL_STEPS)).to_series().to_numpy()
+        epochs = rows[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return cls(rows[INDEX].to_numpy() + 1.0, rows[ENDED].to_numpy(), plan_share, epochs)
+
+    def at(self, indices: Ints) -> "_Progress":
         """Return this of some of the series."""
-        return _Seen(*(part[places] for part in msgspec.structs.astuple(self)))
+        return _Progress(*(numbers[indices] for numbers in msgspec.structs.astuple(self)))
 
 
 class _Suspects(msgspec.Struct, frozen=True):
@@ -283,7 +292,7 @@ class _Suspects(msgspec.Struct, frozen=True):
 
 
 def _suspects(
-    courses: Floats, signals: NDArray[np.str_], seen: _Seen, cards: Sequence[Card]
+    courses: Floats, signals: NDArray[np.str_], all_progress: _Progress, cards: Sequence[Card]
 ) -> dict[int, _Suspects]:
     """Return the suspects of series that have any, by their places."""
     suspects: defaultdict[int, _Suspects] = defaultdict(_Suspects)
@@ -292,20 +301,21 @@ def _suspects(
         of_role = [card for card in cards if part and part.role in card.roles]
         if part is None or not of_role:
             continue
-        places = np.flatnonzero(signals == signal)
-        own = seen.at(places)
-        outcome = _curves(courses[places], np.nan, own.counts, part)
+        indices = np.flatnonzero(signals == signal)
+        progress = all_progress.at(indices)
+        epochs = _epochs(part, progress.epochs, progress.counts)
+        outcome = _curves(courses[indices], np.nan, progress.counts, part)
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, own.has_ended, np.ones(len(places), bool))
-            is_read = may_page & own.has_ended
+            may_page = _may_page(card, card.over, outcome, progress.has_ended, np.ones(len(indices), bool))
+            is_read = may_page & progress.has_ended
             for bar in card.running:
-                is_due = may_page & bar.is_for(own.progress, _epochs(part, own.epochs, own.counts))
-                reaches = _may_page(card, bar, outcome, own.has_ended, is_due)
+                is_due = may_page & bar.is_for(progress.plan_share, epochs)
+                reaches = _may_page(card, bar, outcome, progress.has_ended, is_due)
                 is_read |= _may_have_stood(card, bar, outcome, reaches)
-            for place in places[may_page].tolist():
-                suspects[place].in_doubt.append(card)
-            for place in places[is_read].tolist():
-                suspects[place].to_read.append(card)
+            for index in indices[may_page].tolist():
+                suspects[index].in_doubt.append(card)
+            for index in indices[is_read].tolist():
+                suspects[index].to_read.append(card)
     return suspects
 
 
@@ -353,88 +363,88 @@ def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: B
 
 
 def _of_series(
-    points: _Points, last: Mapping[str, Any], course: Floats, cards: Sequence[Card], claims: Collection[str]
+    points: _Points, last_row: _Row, course: Floats, cards: Sequence[Card], claims: Collection[str]
 ) -> dict[str, Any]:
-    """Return what the cards of claims say of one series, the worst alone; ``last`` is its last row.
+    """Return what the cards of claims say of one series, the worst alone; ``last_row`` is its last row.
 
     The ``cards`` are of its role, unless what it is depends on others.
     """
-    logged = {use.signal: use.column for use in COURSES if last.get(use.column)}
-    beside = {signal for signal in OF_AGENTS if last.get(signal) is not None}
-    signals = frozenset({Signal(last[SIGNAL]), *logged, *beside})
-    part = part_of(Signal(last[SIGNAL]), signals)
-    if part is None or part.role not in cards[0].roles or _is_short_tail(points, last):
+    courses = {use.signal: use.column for use in COURSES if last_row.get(use.column)}
+    agent_signals = {signal for signal in OF_AGENTS if last_row.get(signal) is not None}
+    signals = frozenset({Signal(last_row[SIGNAL]), *courses, *agent_signals})
+    part = part_of(Signal(last_row[SIGNAL]), signals)
+    if part is None or part.role not in cards[0].roles or _is_short_tail(points, last_row):
         return {}
-    count = last[INDEX] + 1
+    count = last_row[INDEX] + 1
     counts = np.array([float(count)])
-    outcome = _curves(course[None, :], points.noise(last[SERIES], last["row"]), counts, part)
+    outcome = _curves(course[None, :], points.noise(last_row[SERIES], last_row["row"]), counts, part)
     companions: dict[str, list[Curves]] = {}
-    for signal, name in logged.items():
-        other = part_of(signal, signals)
-        if other is not None and signal != last[SIGNAL]:
-            curves = _curves(np.array(last[name])[None, :], 0.0, counts, other)
-            companions.setdefault(other.role, []).append(curves)
+    for signal, name in courses.items():
+        companion_part = part_of(signal, signals)
+        if companion_part is not None and signal != last_row[SIGNAL]:
+            curves = _curves(np.array(last_row[name])[None, :], 0.0, counts, companion_part)
+            companions.setdefault(companion_part.role, []).append(curves)
     measured = _measured(outcome, companions, {name for card in cards for name in card.measurements})
-    if not last[ENDED]:
-        measured |= _standings(last)
+    if not last_row[ENDED]:
+        measured |= _standings(last_row)
     scores = {card: card.total(measured) for card in cards}
     found = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
     of_start = [card for card in found.values() if card.begins == "start"]
-    in_time = {card.claim for card in of_start if _may_yet_leave(points, last, card, part.role)}
+    in_time = {card.claim for card in of_start if _may_yet_leave(points, last_row, card, part.role)}
     found = {claim: card for claim, card in found.items() if claim not in in_time}
     of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
-    progress = np.array([last[STEP] / (last.get(Signal.TOTAL_STEPS) or np.nan)])
-    epoch = last.get(Signal.EPOCH)
+    plan_share = np.array([last_row[STEP] / (last_row.get(Signal.TOTAL_STEPS) or np.nan)])
+    epoch = last_row.get(Signal.EPOCH)
     epochs = _epochs(part, np.array([np.nan if epoch is None else epoch]), counts)
     paging = [
         (scores[card] / bar.page_from, card, bar)
         for card in of_claims
-        for bar in ((card.over,) if last[ENDED] else card.running)
-        if bar.is_for(progress, epochs).all()
+        for bar in ((card.over,) if last_row[ENDED] else card.running)
+        if bar.is_for(plan_share, epochs).all()
         and _reaches(bar, count, measured, scores[card])
         and _has_stood(card, bar, outcome)
     ]
     if not paging:
-        return {} if of_claims or not last[ENDED] else {LOOK: int(Look.WELL)}
+        return {} if of_claims or not last_row[ENDED] else {LOOK: int(Look.WELL)}
     _, card, bar = max(paging, key=lambda found: found[0])
-    running = None if last[ENDED] else bar
-    begun = points.first_step.get(last[SERIES])
+    running = None if last_row[ENDED] else bar
+    first_step = points.first_step.get(last_row[SERIES])
     return {
         LOOK: int(Look.PAGES),
         "card_variant": card.claim,
         "card_severity": int(WARNING),
-        "card_onset": _fallen_since(points, last, outcome, part) if card.begins == "best" else begun,
+        "card_onset": _fallen_since(points, last_row, outcome, part) if card.begins == "best" else first_step,
         "card_points": scores[card],
         "reading": card.text(measured, most=MAX_TOLD_LINES, running=running),
         "card": card.text(measured, running=running),
     }
 
 
-def _fallen_since(points: _Points, last: Mapping[str, Any], outcome: Curves, part: Part) -> int | None:
+def _fallen_since(points: _Points, last_row: _Row, outcome: Curves, part: Part) -> int | None:
     """Return the step since which most of a series has lain below its best by a part of what it lost.
 
     It is exact among the recent rows; before these it is where a unit of the course begins.
     """
     low = float(outcome.best[0] - FALLEN * outcome.lost[0])
-    sound = float(outcome.best_at[0]) / BLOCKS
-    best = int(sound * (last[INDEX] + 1))
-    rows = points.recent(last[SERIES], last["row"], best)
+    best_share = float(outcome.best_at[0]) / BLOCKS
+    best = int(best_share * (last_row[INDEX] + 1))
+    rows = points.recent(last_row[SERIES], last_row["row"], best)
     values = points.value[rows]
     first = first_of_mostly((values if part.higher_is_better else -values) < low)
     if first is not None and (first > 0 or points.index[rows.start] == best):
         return int(points.step[rows.start + first])
-    return _unit_since(points, last, outcome.units[0] < low, sound)
+    return _unit_since(points, last_row, outcome.units[0] < low, best_share)
 
 
-def _unit_since(points: _Points, last: Mapping[str, Any], bad: Bools, sound: float) -> int | None:
+def _unit_since(points: _Points, last_row: _Row, is_bad: Bools, best_share: float) -> int | None:
     """Return about which step the units of a course began to be mostly bad, after its sound part."""
-    begun = points.first_step.get(last[SERIES])
-    best = int(sound * len(bad))
-    first = first_of_mostly(bad[best:])
-    if begun is None or first is None:
-        return begun
-    share = (best + first) / len(bad)
-    return begun + round(share * float(last[STEP] - begun))
+    first_step = points.first_step.get(last_row[SERIES])
+    best = int(best_share * len(is_bad))
+    first = first_of_mostly(is_bad[best:])
+    if first_step is None or first is None:
+        return first_step
+    share = (best + first) / len(is_bad)
+    return first_step + round(share * float(last_row[STEP] - first_step))
 
 
 def _reaches(bar: Bar, count: int, measured: Mapping[str, float], points: float) -> bool:
@@ -447,31 +457,31 @@ def _has_stood(card: Card, bar: Bar, outcome: Curves) -> bool:
     return all(bar.allows(measured) and card.total(measured) >= bar.page_from for measured in earlier)
 
 
-def _is_short_tail(points: _Points, last: Mapping[str, Any]) -> bool:
+def _is_short_tail(points: _Points, last_row: _Row) -> bool:
     """Return whether an attempt of few points that goes on from a resume covers little of the run so far."""
-    covers = last[STEP] - points.first_step.get(last[SERIES], 0)
-    is_short = last[INDEX] + 1 < FEW_POINTS and bool(covers < MIN_SHARE_OF_STEPS * last[STEP])
-    return is_short and points.resumed[last[SERIES]]
+    covers = last_row[STEP] - points.first_step.get(last_row[SERIES], 0)
+    is_short = last_row[INDEX] + 1 < FEW_POINTS and bool(covers < MIN_SHARE_OF_STEPS * last_row[STEP])
+    return is_short and points.resumed[last_row[SERIES]]
 
 
-def _standings(last: Mapping[str, Any]) -> dict[str, float]:
+def _standings(last_row: _Row) -> dict[str, float]:
     """Return what is known of the companions of a run that goes on."""
-    known = {name: [last.get(use.column) for use in uses] for name, uses in STANDINGS.items()}
+    companion_values = {name: [last_row.get(use.column) for use in uses] for name, uses in STANDINGS.items()}
     return {
         name: largest({n: value for n, value in enumerate(values) if value is not None})
-        for name, values in known.items()
+        for name, values in companion_values.items()
     }
 
 
-def _may_yet_leave(points: _Points, last: Mapping[str, Any], card: Card, role: Role) -> bool:
+def _may_yet_leave(points: _Points, last_row: _Row, card: Card, role: Role) -> bool:
     """Return whether a series that stands at its start says nothing.
 
     The first row of a resume is no untrained start, and a third of the plan comes first. Early stopping ends
     a run before, and then twice the evaluations that a card needs tell enough.
     """
-    was_evaluated = role is Role.METRIC and last[INDEX] + 1 >= ENOUGH * card.over.least_points
-    plan = 0.0 if last[ENDED] and was_evaluated else last.get(Signal.TOTAL_STEPS) or 0.0
-    return last[STEP] < MIN_PROGRESS * plan or points.resumed[last[SERIES]]
+    was_evaluated = role is Role.METRIC and last_row[INDEX] + 1 >= ENOUGH * card.over.least_points
+    plan = 0.0 if last_row[ENDED] and was_evaluated else last_row.get(Signal.TOTAL_STEPS) or 0.0
+    return last_row[STEP] < MIN_PROGRESS * plan or points.resumed[last_row[SERIES]]
 
 
 def _curves(courses: Floats, noise: float, counts: Floats, part: Part) -> Curves:
