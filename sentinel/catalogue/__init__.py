@@ -15,12 +15,15 @@ that the page was last compared with, its version, and the day). It may have
 
 Its body has the headings Symptom, Cause, Fix and Telling it apart.
 
+`make docs` writes what the pages say into `entries.json`, an entry a line, which is what runs are judged by:
+to parse all pages would take as long as to judge a short run.
+
 A plugin is a package whose folder holds such pages (`sentinel.plugins`); their ids begin with a capital
 letter.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
 from importlib.resources import files
@@ -35,7 +38,7 @@ from sentinel.detectors.severity import Severity, SeverityName
 from sentinel.plugins import Group, Plugin, use_plugins
 
 
-class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A line that a training prints, by which an entry is known. ``entry`` is the id of its page.
 
     A line has the signature if it holds ``text`` and, where there is one, the regular expression ``pattern``.
@@ -90,7 +93,7 @@ _to_rules = converter(tuple[CauseRule, ...])
 _to_checked = converter(Checked)
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One failure: what it is called, what to try first, and its page."""
 
     id: str
@@ -101,13 +104,13 @@ class Entry(msgspec.Struct, frozen=True):
     needs: tuple[str, ...]
     source: tuple[str, ...]
     checked: Checked
-    signatures: tuple[Signature, ...]
-    confirms: tuple[CauseRule, ...]
-    excludes: tuple[CauseRule, ...]
-    checks: tuple[CauseRule, ...]
-    probes: Mapping[str, str]
-    visibility: str
     body: str
+    signatures: tuple[Signature, ...] = ()
+    confirms: tuple[CauseRule, ...] = ()
+    excludes: tuple[CauseRule, ...] = ()
+    checks: tuple[CauseRule, ...] = ()
+    probes: Mapping[str, str] = {}
+    visibility: str = ""
     package: str = ""  # which brought it, such as `sentinel-acme 1.2`; empty for an entry of sentinel
 
     def is_printed(self, line: str, raised_in: str) -> bool:
@@ -121,66 +124,58 @@ def signatures() -> tuple[Signature, ...]:
     return tuple(signature for entry in load().values() for signature in entry.signatures)
 
 
+ENTRIES = files(__name__) / "entries.json"
+"""What all pages of this folder say."""
+
+_stored_entries = msgspec.json.Decoder(tuple[Entry, ...])
+
+
 @cache
 def load() -> Mapping[str, Entry]:
     """Return every entry by id, those of plugins last.
 
     A plugin with a page that is not of the form of a page is left out.
     """
-    built_in = Pages(files(__name__), "")
+    built_in = {entry.id: entry for entry in _stored_entries.decode(ENTRIES.read_bytes())}
     plugins: dict[str, Entry] = {}
 
     def use(plugin: Plugin) -> None:
-        brought = Pages(files(plugin.thing), plugin.distribution)
+        brought = pages(files(plugin.thing), plugin.distribution)
         if not brought:
             raise ValueError("it has no page")
-        for entry in brought.values():
+        for entry in brought:
             _check_entry(entry)
             if entry.id in built_in or entry.id in plugins:
                 raise ValueError(f"two entries have the id {entry.id}")
-        plugins.update(brought)
+        plugins.update({entry.id: entry for entry in brought})
 
     use_plugins(Group.CATALOGUE, use)
-    return {**built_in, **plugins} if plugins else built_in
+    return {**built_in, **plugins}
 
 
-class Pages(Mapping[str, Entry]):
-    """The entries of a folder by id, in the order of their ids. A page is parsed when it is first asked for,
-    because most runs need a few of nearly two hundred.
+def pages(folder: Traversable, package: str = "") -> list[Entry]:
+    """Return the entries of the pages in a folder, in the order of their ids.
 
-    Reading an entry raises ValueError for a page whose front matter lacks a field, and
-    msgspec.ValidationError for a rule, a signature or a check against a source that is not of its form.
+    Raises ValueError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
+    signature or a check against a source that is not of its form.
     """
+    names = [file.name.removesuffix(".md") for file in folder.iterdir() if file.name.endswith(".md")]
+    return [_page(folder, name, package) for name in sorted(names, key=_entry_order)]
 
-    def __init__(self, folder: Traversable, package: str) -> None:
-        files_of_pages = (file for file in folder.iterdir() if file.name.endswith(".md"))
-        pages = {file.name.removesuffix(".md"): file for file in files_of_pages}
-        self._pages = {name: pages[name] for name in sorted(pages, key=_entry_order)}
-        self._entries: dict[str, Entry] = {}
-        self._package = package
 
-    def __getitem__(self, name: str) -> Entry:
-        if name not in self._entries:
-            self._entries[name] = self._parsed(name)
-        return self._entries[name]
+def as_json(entries: Iterable[Entry]) -> bytes:
+    """Return what `entries.json` says of some entries."""
+    return b"[\n" + b",\n".join(map(msgspec.json.encode, entries)) + b"\n]\n"
 
-    def __contains__(self, name: object) -> bool:
-        return name in self._pages
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._pages)
+def _page(folder: Traversable, name: str, package: str) -> Entry:
+    import frontmatter  # slow to import
 
-    def __len__(self) -> int:
-        return len(self._pages)
-
-    def _parsed(self, name: str) -> Entry:
-        import frontmatter  # slow to import, and only pages need it
-
-        post = frontmatter.loads(self._pages[name].read_text(encoding="utf-8"))
-        try:
-            return _entry(name, post.metadata, post.content.strip(), self._package)
-        except KeyError as error:
-            raise ValueError(f"{name}: its front matter lacks {error.args[0]}") from None
+    post = frontmatter.loads((folder / f"{name}.md").read_text(encoding="utf-8"))
+    try:
+        return _entry(name, post.metadata, post.content.strip(), package)
+    except KeyError as error:
+        raise ValueError(f"{name}: its front matter lacks {error.args[0]}") from None
 
 
 def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry:
@@ -193,13 +188,13 @@ def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry
         needs=tuple(meta["needs"]),
         source=tuple(meta["source"]),
         checked=_to_checked(meta["checked"]),
+        body=body,
         signatures=tuple(_to_signature({**each, "entry": name}) for each in meta.get("signatures", ())),
         confirms=_to_rules(meta.get("confirms", ())),
         excludes=_to_rules(meta.get("excludes", ())),
         checks=_to_rules(meta.get("checks", ())),
         probes=dict(meta.get("probes", {})),
         visibility=meta.get("seen", ""),
-        body=body,
         package=package,
     )
 

@@ -74,7 +74,9 @@ class Clues(msgspec.Struct, frozen=True):
         return " ".join(str(self.evidence.get(name, "")) for name in ("text", "place"))
 
 
-class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"is_": "is"}):
+class ValueRange(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"is_": "is"}
+):
     """Where a value must lie, as the module describes."""
 
     above: float | None = None
@@ -116,7 +118,7 @@ class ValueRange(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         return f"{number_text} {' and '.join(filter(None, bounds))}"
 
 
-class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """What a rule asks for."""
 
     finding: str | None = None
@@ -164,7 +166,7 @@ class Condition(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return True
 
 
-class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class CauseRule(Condition, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One line of front matter."""
 
     because: str

@@ -154,11 +154,12 @@ def test_what_is_asked_for_is_imported_and_no_other_command():
     ("command", "heavy"),
     [
         ([], {"multiprocessing", "pydantic", "rich", "scipy", "sentinel.sinks.base", "tensorboard", "yaml"}),
-        (["replay"], {"multiprocessing", "pydantic", "scipy", "sentinel.sinks.base", "tensorboard"}),
+        (["replay"], {"multiprocessing", "pydantic", "scipy", "sentinel.sinks.base", "tensorboard", "yaml"}),
     ],
 )
 def test_a_finished_run_is_judged_without_what_sends_and_validates(tmp_path, command, heavy):
-    rows = [f'{{"step": {step}, "loss": {1 / (1 + step)}}}\n' for step in range(60)]
+    losses = [*(1 / (1 + step) for step in range(50)), *10 * ["NaN"]]
+    rows = [f'{{"step": {step}, "loss": {loss}}}\n' for step, loss in enumerate(losses)]
     (tmp_path / "metrics.jsonl").write_text("".join(rows))
     program = """if True:
         import contextlib, sys
