@@ -42,7 +42,7 @@ def replay(
     settings = load(Path(config)) if config is not None else Config.model_construct()  # nothing to validate
     detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(_each(only), since, detectors)
-    judged = replay_whole(
+    whole_replay = replay_whole(
         locations_of([fspath(path) for path in paths]),
         settings,
         lambda *_: None,
@@ -51,7 +51,7 @@ def replay(
         baseline=locations_of([fspath(path) for path in baseline]),
         names=_each(run),
     )
-    return Report(ordered(selection.apply(judged), sort), sort, SystemClock().now())
+    return Report(ordered(selection.apply(whole_replay), sort), sort, SystemClock().now())
 
 
 def _each(texts: str | Sequence[str]) -> Sequence[str]:

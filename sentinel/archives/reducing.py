@@ -41,7 +41,7 @@ class SettledRun(msgspec.Struct, frozen=True):
 
     record: Record
     overview: RunOverview
-    standing: RunStatus
+    status: RunStatus
     notifications: _Notifications
     training: str
 
@@ -111,10 +111,10 @@ class Archive(msgspec.Struct, frozen=True):
         ]
 
     def _again(
-        self, run_number: int, standing: RunStatus, notifications: _Notifications, training: str
+        self, run_number: int, status: RunStatus, notifications: _Notifications, training: str
     ) -> SettledRun:
         archived = self._archived_run(run_number)
-        return SettledRun(archived, archived.judged, standing, notifications, training)
+        return SettledRun(archived, archived.judged, status, notifications, training)
 
 
 class _OutOfTurn:
@@ -130,7 +130,7 @@ class _OutOfTurn:
             id_: [replace(decision, body=None) for decision in outcomes]
             for id_, outcomes in run.notifications.items()
         }
-        content = msgspec.msgpack.encode((run.standing, notifications, run.training))
+        content = msgspec.msgpack.encode((run.status, notifications, run.training))
         heappush(self._waiting_runs, (run_number, self._file.seek(0, SEEK_END), len(content)))
         self._file.write(content)
 

@@ -84,7 +84,7 @@ class RoutingContext(msgspec.Struct, frozen=True):
     policies: Sequence[SinkPolicy]
     silences: Sequence[Silence]
     sent: SentBefore
-    known: KnownIncidents
+    known_incidents: KnownIncidents
 
 
 def route_changes(news: RunChanges, context: RoutingContext, now: float) -> list[SinkDecision]:
@@ -254,7 +254,7 @@ class _Routing:
         """Yield the severities already sent to a sink for the same problem: from other processes and tags of
         the run, from other logs of the training, and from logs that fell silent together.
         """
-        incidents = self._context.known
+        incidents = self._context.known_incidents
         for other in self._open.values():
             if other.inhibited_by == incident.id and other.detector == incident.detector:
                 yield from self._sent_severities(other.id, policy)
@@ -274,7 +274,7 @@ class _Routing:
         yield from self._sent_severities(duplicate.id, policy)
         yield from self._sent_severities(duplicate.inhibited_by, policy)
         is_reported = duplicate.open and duplicate.inhibited_by is None
-        is_better = is_reported and self._context.known.tells_more(duplicate, incident)
+        is_better = is_reported and self._context.known_incidents.tells_more(duplicate, incident)
         if is_better and policy.wants(duplicate, self._news.run):
             yield duplicate.severity
 

@@ -50,18 +50,18 @@ def find_named_process(log: Path) -> LogWriter | Writer:
     return Writer()
 
 
-def _named_writer(named: _Entry, last_write_at: float) -> LogWriter | Writer:
+def _named_writer(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
     local_host = socket.gethostname()
-    file = clean_text(named.file, 80)
-    names = f"{file} names process {named.pid}"
-    if named.host and named.host != local_host:
-        return Writer(f"{names} on {clean_text(named.host, 80)}, and this is {local_host}")
-    writer = process(named.pid)
+    file = clean_text(entry.file, 80)
+    names = f"{file} names process {entry.pid}"
+    if entry.host and entry.host != local_host:
+        return Writer(f"{names} on {clean_text(entry.host, 80)}, and this is {local_host}")
+    writer = process(entry.pid)
     if writer is None or started_at(writer) > last_write_at + _CLOCK_SLACK_SECONDS:
-        lives = False if named.host == local_host else None
+        lives = False if entry.host == local_host else None
         return Writer(f"{names}, which does not run on {local_host}", lives=lives)
-    fits = -_CLOCK_SLACK_SECONDS < named.at - started_at(writer) < _MAX_START_SECONDS
-    fits = fits and writer.user == named.owner and may_be_named(writer)
+    fits = -_CLOCK_SLACK_SECONDS < entry.at - started_at(writer) < _MAX_START_SECONDS
+    fits = fits and writer.user == entry.owner and may_be_named(writer)
     return LogWriter(writer, f"is named by {file}") if fits else Writer()
 
 

@@ -37,7 +37,7 @@ class ListedRun(msgspec.Struct, frozen=True):
 
     overview: RunOverview
     training: str
-    standing: RunStatus
+    status: RunStatus
     stopped: str | None  # why it cannot be judged, if so
     whole: bool
     lacking: Mapping[str, Sequence[str]]  # missing signals, by the detector that needs them
@@ -119,7 +119,7 @@ def list_runs(
         ListedRun(
             overview=scanned.observation.run,
             training=trainings[_id(scanned.observation.run)],
-            standing=status,
+            status=status,
             stopped=scanned.failure or scanned.observation.run.stopped,
             whole=scanned.observation.whole,
             lacking=lacking(tuple(scanned.observation.run.understanding.signals)),

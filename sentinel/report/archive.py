@@ -45,9 +45,7 @@ def _body(run: SettledRun) -> ReplayedRunBody:
     archived = run.record
     overview = run.overview
     return {
-        **run_body(
-            overview, run.standing, run.training, overview.stopped, archived.lacking, archived.skipped
-        ),
+        **run_body(overview, run.status, run.training, overview.stopped, archived.lacking, archived.skipped),
         "read_issues": list(archived.read_issues),
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}

@@ -218,7 +218,7 @@ def listing_document(listing: "Listing") -> ListingBody:
     }
 
 
-def standings_of(replay: Replay, now: float) -> list[RunStatus]:
+def statuses_of(replay: Replay, now: float) -> list[RunStatus]:
     """Return the states of the runs of a replay at the time of day ``now``, in their order."""
     return statuses([observe(run.run_pipeline.log, True, now) for run in replay.runs])
 
@@ -245,15 +245,15 @@ def comparison_body(comparison: "Comparison") -> ComparisonBody:
 
 
 def _replayed_runs(replay: Replay, now: float) -> Iterator[ReplayedRunBody]:
-    for run, stands in zip(replay.runs, standings_of(replay, now), strict=True):
-        yield _replayed(run, stands, replay.trainings[run.run_pipeline.id])
+    for run, status in zip(replay.runs, statuses_of(replay, now), strict=True):
+        yield _replayed(run, status, replay.trainings[run.run_pipeline.id])
 
 
-def _replayed(run: JudgedRun, stands: RunStatus, training: str) -> ReplayedRunBody:
+def _replayed(run: JudgedRun, status: RunStatus, training: str) -> ReplayedRunBody:
     overview = run.run_pipeline.log.overview()
     lacking = run.lacking
     return {
-        **run_body(overview, stands, training, run.stopped, lacking, run.skipped(lacking)),
+        **run_body(overview, status, training, run.stopped, lacking, run.skipped(lacking)),
         "read_issues": [str(issue) for issue in run.read_issues],
         "checks": [
             {"catalogue": list(check.catalogue), "reason": check.reason, "settings": dict(check.settings)}
@@ -279,7 +279,7 @@ def notification_bodies(outcomes: Iterable[SinkDecision]) -> list[NotificationBo
 
 def _listed(run: "ListedRun", detectors: int) -> ListedRunBody:
     config = run.overview.metadata.config
-    body = run_body(run.overview, run.standing, run.training, run.stopped, run.lacking, {})
+    body = run_body(run.overview, run.status, run.training, run.stopped, run.lacking, {})
     body["judged_by"] = detectors - len(run.lacking)  # a listing keeps only what is lacking
     body["detectors"] = detectors
     return {
@@ -304,7 +304,7 @@ def _outcome_body(outcome: Outcome) -> OutcomeBody:
 
 def run_body(
     run: RunOverview,
-    stands: RunStatus,
+    status: RunStatus,
     training: str,
     stopped: str | None,
     lacking: Mapping[str, Sequence[str]],
@@ -320,8 +320,8 @@ def run_body(
         "source": run.format,
         "framework": understood.framework,
         "training": training,
-        "state": stands.state,
-        "state_evidence": stands.evidence,
+        "state": status.state,
+        "state_evidence": status.evidence,
         "stopped": stopped,
         "judged_by": sum(not missing for missing in lacking.values()),
         "detectors": len(lacking),

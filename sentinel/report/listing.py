@@ -59,7 +59,7 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
         yield 0, f"unreadable: {clean_text(str(issue), 500)}"
     if line := unread_line(listing.unread):
         yield 0, clean_text(line, 500)
-    states = Counter(run.standing.state for run in listing.runs if run.stands_for_its_training)
+    states = Counter(run.status.state for run in listing.runs if run.stands_for_its_training)
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
     yield 0, f"{counted_runs(len(trainings), len(listing.runs))}: {counted}"
 
@@ -83,13 +83,13 @@ def _facts(run: ListedRun, detectors: int) -> str:
     able = fit(tuple(overview.understanding.signals), run.lacking, detectors)
     attempts = f", {overview.attempts}{more} attempts" if overview.attempts > 1 else ""
     return (
-        f"{overview.format}{framework}, {run.standing.state}, {overview.metadata.points}{more} points"
+        f"{overview.format}{framework}, {run.status.state}, {overview.metadata.points}{more} points"
         f"{attempts}, judged by {able.able} of {able.fitting} that fit"
     )
 
 
 def _details(run: ListedRun) -> Iterator[str]:
-    yield f"state: {clean_text(run.standing.evidence)}"
+    yield f"state: {clean_text(run.status.evidence)}"
     if run.overview.metadata.last_time is not None:
         yield f"times: {_logged_times(run)}"
     signals = [_signal(signal, tuple(tags)) for signal, tags in run.overview.understanding.signals.items()]

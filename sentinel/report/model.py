@@ -22,7 +22,7 @@ from sentinel.replays.replay import Replay
 from sentinel.report.checkpoint_choice import Keep, checkpoint_to_keep
 from sentinel.report.comparisons import statements, title
 from sentinel.report.incident_model import IncidentReport, incident_report, notification_lines
-from sentinel.report.json import standings_of
+from sentinel.report.json import statuses_of
 from sentinel.report.samples import Samples
 from sentinel.report.selection import ORDERS, Order
 from sentinel.runs.advisories import advisories
@@ -135,10 +135,10 @@ def replay_report(replays: Iterable[Replay], now: float, order: Order) -> Replay
     selection = ""
     coverage: Coverage | None = None
     for replay in replays:
-        stands = standings_of(replay, now)
+        run_statuses = statuses_of(replay, now)
         keyed += [
-            (ORDERS[order](run), run_report(run, standing, replay.trainings[run.run_pipeline.id], Samples()))
-            for run, standing in zip(replay.runs, stands, strict=True)
+            (ORDERS[order](run), run_report(run, status, replay.trainings[run.run_pipeline.id], Samples()))
+            for run, status in zip(replay.runs, run_statuses, strict=True)
         ]
         keyed.sort(key=lambda pair: pair[0])
         keyed[MAX_IN_FULL:] = [

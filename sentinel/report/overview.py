@@ -16,7 +16,7 @@ from sentinel.incidents.incident import Incident
 from sentinel.incidents.json_body import IncidentBody, incident_body
 from sentinel.replays.judged import JudgedRun
 from sentinel.replays.replay import Replay
-from sentinel.report.json import standings_of
+from sentinel.report.json import statuses_of
 from sentinel.runs.state import RunState, of_training
 from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_line
@@ -85,7 +85,7 @@ class Overview(msgspec.Struct):
         self.severities.update(max(run.worst for run in logs) for logs in trainings.values())
         states = {
             run.run_pipeline.id: status.state
-            for run, status in zip(replay.runs, standings_of(replay, now), strict=True)
+            for run, status in zip(replay.runs, statuses_of(replay, now), strict=True)
         }
         self.states.update(
             of_training(states[run.run_pipeline.id] for run in logs) for logs in trainings.values()

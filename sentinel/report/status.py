@@ -18,7 +18,7 @@ from sentinel.notifications.silences import Silence
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import RunMetadata
-from sentinel.runs.state import GOING_ON, RunState, RunStatus, silent_seconds, standing
+from sentinel.runs.state import GOING_ON, RunState, RunStatus, run_status, silent_seconds
 from sentinel.runs.state_codec import unpacked
 from sentinel.runs.training_groups import trainings_of
 from sentinel.sources.identity import NO_LABEL, Label
@@ -337,7 +337,7 @@ def _standing(row: RunRow, stored: StoredRun | None, now: float, goes_on: str) -
             idle_seconds = silent_seconds(location, metadata.last_time, now)
         if idle_seconds is None and isinstance(location, Path) and closure(location):
             idle_seconds = max(0.0, now - row.updated)  # another user's log, of which its watch knows
-        status = standing(
+        status = run_status(
             stored.ending, idle_seconds, metadata.lost_after_seconds, goes_on=metadata.goes_on or goes_on
         )
     except Exception as error:  # noqa: BLE001  one run must not keep a person from the others

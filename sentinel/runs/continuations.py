@@ -11,7 +11,7 @@ from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.end_inference import infer_end
 from sentinel.runs.log import RunLog, RunOverview
 from sentinel.runs.metadata import RunMetadata
-from sentinel.runs.state import RunStatus, standing
+from sentinel.runs.state import RunStatus, run_status
 from sentinel.runs.training_groups import TrainingEvidence, is_same_training, trace_of
 from sentinel.sources.base import Ending
 
@@ -59,7 +59,7 @@ def statuses(
         )
     endings = _endings_of_siblings(observations)
     return [
-        standing(
+        run_status(
             endings.get(_id(observation.run), observation.run.ending) if observation.whole else None,
             observation.silent_seconds,
             observation.run.metadata.lost_after_seconds,

@@ -63,7 +63,7 @@ class RunStatus(msgspec.Struct, frozen=True):
     evidence: str
 
 
-def standing(
+def run_status(
     ending: Ending | None,
     silent_seconds: float | None,
     lost_after_seconds: float,

@@ -19,7 +19,7 @@ from sentinel.common.errors import StateError
 from sentinel.common.text import clean_text, duration_text
 from sentinel.runs.copied_logs import silence_of
 from sentinel.runs.log import RunLog
-from sentinel.runs.state import RunState, standing
+from sentinel.runs.state import RunState, run_status
 from sentinel.sources.base import EndKind
 from sentinel.sources.readers.growing import BYTES_READ
 from sentinel.storage.store import Store
@@ -128,7 +128,7 @@ def _calibration_metrics(check: CalibrationCheck) -> Iterator[Metric]:
 def _state(log: RunLog, now: float) -> RunState | None:
     try:
         seconds = silence_of(log.run.path, log.metadata, now)
-        return standing(
+        return run_status(
             log.ending, seconds, log.metadata.lost_after_seconds, goes_on=log.metadata.goes_on
         ).state
     except Exception:  # noqa: BLE001  one run must not keep a scrape from the others

@@ -9,7 +9,7 @@ import pytest
 from sentinel.runs import copied_logs
 from sentinel.runs.copied_logs import birth, is_copy, silence_of
 from sentinel.runs.metadata import RunMetadata
-from sentinel.runs.state import RunState, standing
+from sentinel.runs.state import RunState, run_status
 
 LATER = 60.0
 
@@ -32,8 +32,8 @@ def test_a_copy_without_times_is_not_running(copy):
     facts = RunMetadata(points=99)
     silent = silence_of(copy, facts, now)
     assert silent == math.inf
-    stands = standing(None, silent, 600.0)
-    assert (stands.state, "is a copy" in stands.evidence) == (RunState.SILENT, True)
+    status = run_status(None, silent, 600.0)
+    assert (status.state, "is a copy" in status.evidence) == (RunState.SILENT, True)
     timed = RunMetadata(points=99, last_time=now - 5)
     assert silence_of(copy, timed, now) == pytest.approx(LATER), "its own times count"
     assert silence_of(copy.parent, timed, now, whole=False) == math.inf, "they are not all known"

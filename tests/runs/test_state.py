@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sentinel.runs.metadata import RunMetadata, lost_after_seconds
-from sentinel.runs.state import RunState, silent_seconds, standing
+from sentinel.runs.state import RunState, run_status, silent_seconds
 from sentinel.sources.base import Chunk, Ending, EndKind
 from sentinel.sources.location import Url
 
@@ -29,26 +29,26 @@ CRASHED = Ending(EndKind.CRASHED, "exit code 1")
     ],
 )
 def test_states(ending, silent, goes_on_in, state):
-    stands = standing(ending, silent, HOUR, goes_on_in)
-    assert stands.state is state
-    assert stands.evidence
+    status = run_status(ending, silent, HOUR, goes_on_in)
+    assert status.state is state
+    assert status.evidence
 
 
 def test_a_silent_run_that_should_go_on_is_stalled():
-    stands = standing(None, HOUR + 1, HOUR, goes_on="it is at step 5 of 90 planned")
-    assert stands.state is RunState.STALLED
-    assert "step 5 of 90" in stands.evidence
+    status = run_status(None, HOUR + 1, HOUR, goes_on="it is at step 5 of 90 planned")
+    assert status.state is RunState.STALLED
+    assert "step 5 of 90" in status.evidence
 
 
 def test_the_evidence_says_what_is_allowed_and_not_what_never_was():
-    evidence = standing(None, HOUR + 1, HOUR).evidence
+    evidence = run_status(None, HOUR + 1, HOUR).evidence
     assert "its pauses explain 1 h at most" in evidence
     assert "never" not in evidence
 
 
 def test_a_log_with_long_pauses_may_be_silent_for_long():
-    assert standing(None, 26 * HOUR, 30 * HOUR).state is RunState.RUNNING
-    assert standing(None, 31 * HOUR, 30 * HOUR).state is RunState.LOST
+    assert run_status(None, 26 * HOUR, 30 * HOUR).state is RunState.RUNNING
+    assert run_status(None, 31 * HOUR, 30 * HOUR).state is RunState.LOST
 
 
 def test_the_files_tell_when_something_was_written(tmp_path):
