@@ -160,8 +160,8 @@ class Ledger:
         runs = np.array([self._runs_by_day[day] for day in rows], dtype=float)
         shares = np.array([self._promise.highest, *map(self._promise.highest_of, kinds)])
         # One decision with one patience: half of its errors are the whole's, and half are all variants'.
-        parts = np.array([0.5, *[0.5 / variants()] * len(kinds)])
-        broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], parts)
+        error_shares = np.array([0.5, *[0.5 / variants()] * len(kinds)])
+        broken, *beyond = is_beyond(log_evidence(counts, runs, shares)[-1], error_shares)
         return bool(broken), [
             kind for kind, is_kind_beyond in zip(kinds, beyond, strict=True) if is_kind_beyond
         ]

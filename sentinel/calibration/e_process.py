@@ -46,16 +46,16 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     return path
 
 
-def is_beyond(evidence: Numbers, parts: Numbers) -> NDArray[np.bool_]:
+def is_beyond(evidence: Numbers, error_shares: Numbers) -> NDArray[np.bool_]:
     """Return which streams leave their promise.
 
-    ``evidence`` has the logarithm of the detector of each stream now, in its last axis, and ``parts`` the
-    part of the errors that each may make. They add up to 1 with those of streams without evidence.
+    ``evidence`` has the logarithm of the detector of each stream now, in its last axis, and ``error_shares``
+    the part of the errors that each may make. They add up to 1 with those of streams without evidence.
 
     The mean of the detectors, weighted by their parts, is a detector itself. No stream is beyond unless it
     reaches the patience, so that holds for all streams together, however they depend on each other.
     """
-    weighed = evidence + np.log(parts)
+    weighed = evidence + np.log(error_shares)
     ranked = -np.sort(-weighed, axis=-1)
     passes = ranked >= np.log(PATIENCE / np.arange(1, ranked.shape[-1] + 1))
     lowest = np.min(ranked, axis=-1, keepdims=True, initial=np.inf, where=passes)

@@ -87,8 +87,8 @@ def written(pages: Pages) -> str:
         name: ",\n".join(f"  {json.dumps(row)}" for row in rows)
         for name, rows in (("healthy", healthy), ("faulty", faulty))
     }
-    parts = ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items())
-    return f"{{\n{parts}\n}}\n"
+    tables = ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items())
+    return f"{{\n{tables}\n}}\n"
 
 
 def by_stratum(pages: Pages, changes: Collection[Change]) -> Iterable[str]:

@@ -154,8 +154,8 @@ def _replayed(config: "Config") -> "Iterator[tuple[RunOverview, Telling]]":
     """Read and judge the runs, and yield each with what would be sent of it."""
     from sentinel.replays.replaying import replay_in_parts
 
-    for part in replay_in_parts(config.paths, config, lambda *_: None):
-        yield from ((run.seen, run.notifications) for run in part.runs)
+    for replay_part in replay_in_parts(config.paths, config, lambda *_: None):
+        yield from ((run.seen, run.notifications) for run in replay_part.runs)
 
 
 def _move_text(config: "Config", move: "Move") -> str:
@@ -205,8 +205,8 @@ def _questions(config: "Config", pages: "Pages", moves: "Sequence[Move]", answer
     runs = {}
     if incidents:
         names = [escape(name) for name, _ in incidents]
-        parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
-        runs = {run.name: run for run in replay_report(parts, SystemClock().now(), "name").runs}
+        replay_parts = replay_in_parts(config.paths, config, lambda *_: None, curves=True, names=names)
+        runs = {run.name: run for run in replay_report(replay_parts, SystemClock().now(), "name").runs}
     return html(
         [Doubt.from_incident(runs[clean_text(name)], incident) for name, incident in incidents], pages, moves
     )

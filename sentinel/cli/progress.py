@@ -101,14 +101,16 @@ def archive_progress() -> "Iterator[Callable[[JudgedParts], None]]":
         task = bar.add_task("", total=None)
         reported_at = started_at = time.monotonic()
 
-        def show(parts: "JudgedParts") -> None:
+        def show(judged_parts: "JudgedParts") -> None:
             nonlocal reported_at
             now = time.monotonic()
-            rate = f"{parts.runs / max(now - started_at, 1e-9):,.0f} runs/s, {parts.failed} failed"
-            total = parts.parts - parts.reused
-            bar.update(task, completed=parts.completed, total=total, description=rate)
+            rate = (
+                f"{judged_parts.runs / max(now - started_at, 1e-9):,.0f} runs/s, {judged_parts.failed} failed"
+            )
+            total = judged_parts.parts - judged_parts.reused
+            bar.update(task, completed=judged_parts.completed, total=total, description=rate)
             if not console.is_terminal and now - reported_at >= _REPORT_SECONDS:
                 reported_at = now
-                console.print(f"{parts.completed} of {total} parts, {rate}", highlight=False)
+                console.print(f"{judged_parts.completed} of {total} parts, {rate}", highlight=False)
 
         yield show

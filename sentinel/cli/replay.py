@@ -147,10 +147,10 @@ def replay(
                     "sentinel: nothing to compare: no two runs differ in one setting or in the seed alone",
                     err=True,
                 )
-            parts = iter([replayed])
+            replay_parts = iter([replayed])
         else:
-            parts = replay_in_parts(locations, settings, progress, curves=curves, names=names)
-        _write(outcome.through(map(selection.apply, parts)), form, sort, file, details)
+            replay_parts = replay_in_parts(locations, settings, progress, curves=curves, names=names)
+        _write(outcome.through(map(selection.apply, replay_parts)), form, sort, file, details)
     return outcome.status(fail_on)
 
 
@@ -161,13 +161,15 @@ class _ExitStatus(msgspec.Struct):
     unjudged: bool = False  # a run or a place could not be read, or a run not be judged to its end
     any_read: bool = False  # something could be read, or nothing was selected
 
-    def through(self, parts: "Iterable[Replay]") -> "Iterator[Replay]":
+    def through(self, replay_parts: "Iterable[Replay]") -> "Iterator[Replay]":
         """Yield the same parts, and note what each says."""
-        for part in parts:
-            self.worst = max([self.worst, *(run.worst for run in part.runs)])
-            self.unjudged = self.unjudged or bool(part.coverage.cut or part.coverage.unread)
-            self.any_read = self.any_read or not part.runs or not all(run.unread for run in part.runs)
-            yield part
+        for replay_part in replay_parts:
+            self.worst = max([self.worst, *(run.worst for run in replay_part.runs)])
+            self.unjudged = self.unjudged or bool(replay_part.coverage.cut or replay_part.coverage.unread)
+            self.any_read = (
+                self.any_read or not replay_part.runs or not all(run.unread for run in replay_part.runs)
+            )
+            yield replay_part
 
     def status(self, fail_on: SeverityName | None) -> int:
         if not self.any_read:
@@ -176,20 +178,20 @@ class _ExitStatus(msgspec.Struct):
 
 
 def _write(
-    parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO, details: bool
+    replay_parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO, details: bool
 ) -> None:
     now = SystemClock().now()
     match format_:
         case _Form.TERMINAL:
             from sentinel.report.terminal import show
 
-            show(ordered(next(parts), sort or "worst"), file, details)
+            show(ordered(next(replay_parts), sort or "worst"), file, details)
         case _Form.JSON:
             import orjson
 
             from sentinel.report.json import document
 
-            written = document(ordered(next(parts), sort or "name"), now)
+            written = document(ordered(next(replay_parts), sort or "name"), now)
             print(orjson.dumps(written, option=orjson.OPT_INDENT_2).decode(), file=file)
         case _Form.JSONL:
             import orjson
@@ -198,26 +200,29 @@ def _write(
             from sentinel.report.json import lines
 
             covered = None
-            for part in parts:
-                covered = covered + part.coverage if covered else part.coverage
-                for issue in part.read_issues:
+            for replay_part in replay_parts:
+                covered = covered + replay_part.coverage if covered else replay_part.coverage
+                for issue in replay_part.read_issues:
                     typer.echo(f"unreadable: {clean_text(str(issue), 500)}", err=True)
-                for line in lines(part, now):
+                for line in lines(replay_part, now):
                     print(orjson.dumps(line).decode(), file=file, flush=True)
             typer.echo(f"sentinel: {covered}", err=True)
         case _Form.HTML:
             from sentinel.report import html
             from sentinel.report.model import replay_report
 
-            file.write(html.render(replay_report(parts, now, sort or "worst")))
+            file.write(html.render(replay_report(replay_parts, now, sort or "worst")))
         case _Form.MARKDOWN:
             from sentinel.report import markdown
             from sentinel.report.model import replay_report
 
-            file.write(markdown.render(replay_report(parts, now, sort or "worst")))
+            file.write(markdown.render(replay_report(replay_parts, now, sort or "worst")))
         case _Form.SARIF:
             import orjson
 
             from sentinel.report.sarif import document as results
 
-            print(orjson.dumps(results(parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(), file=file)
+            print(
+                orjson.dumps(results(replay_parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(),
+                file=file,
+            )

@@ -47,7 +47,7 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
     def limit(self) -> int | None:
         """Return the bytes that the group may use; None if only the machine bounds them."""
-        limits = [_cgroup_number(group, *_LIMITS) for group in _upwards(self.group)]
+        limits = [_cgroup_number(cgroup, *_LIMITS) for cgroup in _upwards(self.group)]
         return min((limit for limit in limits if limit and limit < _UNLIMITED), default=None)
 
     def used(self) -> int | None:
@@ -57,8 +57,8 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
 def memory_of(target: Process) -> GroupMemory:
     """Return what is known of the memory of a process's control group."""
-    group = _group(target.pid)
-    return GroupMemory(target, group, _kills(group))
+    cgroup = _group(target.pid)
+    return GroupMemory(target, cgroup, _kills(cgroup))
 
 
 def _group(pid: int) -> Path | None:
@@ -71,9 +71,9 @@ def _group(pid: int) -> Path | None:
         for kind, root, point, options in _mounts():
             key = "memory" if kind == "cgroup" else ""
             if key in paths and (kind == "cgroup2" or "memory" in options):
-                group = Path(point) / os.path.relpath(paths[key], root)
-                if any(exists(group / name) for name in _COUNTS):
-                    return group
+                cgroup = Path(point) / os.path.relpath(paths[key], root)
+                if any(exists(cgroup / name) for name in _COUNTS):
+                    return cgroup
     return None
 
 
@@ -87,23 +87,23 @@ def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
             yield kind, root, point, options.split(",")
 
 
-def _upwards(group: Path | None) -> Iterator[Path]:
+def _upwards(cgroup: Path | None) -> Iterator[Path]:
     """Yield the group and those above it."""
-    while group is not None and any(exists(group / name) for name in _LIMITS):
-        yield group
-        group = group.parent
+    while cgroup is not None and any(exists(cgroup / name) for name in _LIMITS):
+        yield cgroup
+        cgroup = cgroup.parent
 
 
-def _kills(group: Path | None) -> int:
+def _kills(cgroup: Path | None) -> int:
     """Return how many processes of a group the OOM killer has ended."""
-    return (_cgroup_number(group, *_COUNTS, label="oom_kill ") or 0) if group else 0
+    return (_cgroup_number(cgroup, *_COUNTS, label="oom_kill ") or 0) if cgroup else 0
 
 
-def _cgroup_number(group: Path, *names: str, label: str = "") -> int | None:
+def _cgroup_number(cgroup: Path, *names: str, label: str = "") -> int | None:
     """Return the number in the first of some files of a group that holds one, behind a label."""
     for name in names:
         with suppress(OSError, ValueError):
-            for line in (group / name).read_text().splitlines():
+            for line in (cgroup / name).read_text().splitlines():
                 if line.startswith(label):
                     return int(line.removeprefix(label))
     return None

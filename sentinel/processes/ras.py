@@ -64,10 +64,10 @@ def ras_problems(pids: Collection[int]) -> str:
         answer = _decoder.decode(_ras_status())
         if _is_about(answer, {*pids}):
             problems: dict[tuple[str, int], str] = {}  # one a process, of its largest communicator
-            for group in sorted(answer.communicators, key=lambda group: -group.size):
-                for peer, words in (*_missing(group), *_failed(group), *_lagging(group)):
+            for communicator in sorted(answer.communicators, key=lambda communicator: -communicator.size):
+                for peer, words in (*_missing(communicator), *_failed(communicator), *_lagging(communicator)):
                     who = f"process {peer.pid} on {clean_text(peer.host, 60)}"
-                    problem = f"rank {peer.rank} of {group.size} ({who}) {words}"
+                    problem = f"rank {peer.rank} of {communicator.size} ({who}) {words}"
                     problems.setdefault((peer.host, peer.pid), problem)
             more = f" and {len(problems) - _MAX_RANKS} more" if len(problems) > _MAX_RANKS else ""
             return f"NCCL: {'; '.join([*problems.values()][:_MAX_RANKS])}{more}" if problems else ""
@@ -94,31 +94,31 @@ def _hang_up(peer: socket.socket) -> None:
 def _is_about(answer: _RasAnswer, pids: set[int]) -> bool:
     """Return whether one host of an answer has all of these processes."""
     by_host: dict[str, set[int]] = {}
-    for group in answer.communicators:
-        for peer in (*group.ranks, *group.missing_ranks):
+    for communicator in answer.communicators:
+        for peer in (*communicator.ranks, *communicator.missing_ranks):
             by_host.setdefault(peer.host, set()).add(peer.pid)
     return bool(pids) and any(pids <= theirs for theirs in by_host.values())
 
 
-def _missing(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
-    for peer in group.missing_ranks:
+def _missing(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in communicator.missing_ranks:
         if peer.status.considered_dead or peer.status.unresponsive:
             yield peer, "is considered dead" if peer.status.considered_dead else "does not answer"
 
 
-def _failed(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
-    for peer in group.ranks:
+def _failed(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
+    for peer in communicator.ranks:
         codes = (code for code in (peer.status.init_state, peer.status.async_error) if code not in _GOOD)
         if code := next(codes, 0):
             yield peer, f"has failed: {_ERRORS.get(code, f'error {code}')}"
 
 
-def _lagging(group: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _lagging(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
     """Yield the ranks that launched fewer collectives of one kind than most of them."""
-    for kind in {kind: None for peer in group.ranks for kind in peer.collective_counts}:
-        counts = Counter(peer.collective_counts.get(kind, 0) for peer in group.ranks)
+    for kind in {kind: None for peer in communicator.ranks for kind in peer.collective_counts}:
+        counts = Counter(peer.collective_counts.get(kind, 0) for peer in communicator.ranks)
         usual = max(counts, key=lambda count: (counts[count], count))
-        for peer in group.ranks:
+        for peer in communicator.ranks:
             count = peer.collective_counts.get(kind, 0)
             if count < usual:
                 yield peer, f"launched {count:,} {clean_text(kind, 40)}, most others {usual:,}"

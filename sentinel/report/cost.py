@@ -137,13 +137,13 @@ def cost(archive: Archive) -> CostOfFailures:
     )
     run_rows = archive.contents.rows
     tables = {
-        name: sorted(groups.values(), key=lambda group: (-group.seconds, group.costliest))
-        for name, groups in total.groups.items()
+        name: sorted(cost_groups.values(), key=lambda cost_group: (-cost_group.seconds, cost_group.costliest))
+        for name, cost_groups in total.groups.items()
     }
     return CostOfFailures(
         verdict=f"{counted_runs(total.trainings, total.logs)}: {incident_counts}",
         unread=run_rows.height - total.logs + len(archive.read_issues),
-        tables=[(name, groups[:_MAX_ROWS]) for name, groups in tables.items()] if failures else [],
+        tables=[(name, cost_groups[:_MAX_ROWS]) for name, cost_groups in tables.items()] if failures else [],
         failures=failures,
         more=total.failures - len(failures),
         comparisons=[
@@ -158,11 +158,11 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
     yield 0, cost.verdict
     if cost.unread:
         yield 0, f"could not be read: {cost.unread}"
-    for name, groups in cost.tables:
+    for name, cost_groups in cost.tables:
         yield 0, ""
         yield 0, f"{name}:"
-        for group in groups:
-            yield 2, f"{group.name}  {counted(group.failures, 'run')}, {group.spent}"
+        for cost_group in cost_groups:
+            yield 2, f"{cost_group.name}  {counted(cost_group.failures, 'run')}, {cost_group.spent}"
     if cost.worst:
         yield 0, ""
         yield 0, "What cost the most after its trouble began:"

@@ -42,10 +42,10 @@ def _cost_lines(cost: CostOfFailures) -> Iterator[str]:
     yield f"**{plain(cost.verdict)}**"
     if cost.unread:
         yield f"\ncould not be read: {cost.unread}"
-    for title, groups in cost.tables:
+    for title, cost_groups in cost.tables:
         yield f"\n| {title} | Runs | Cost |\n| --- | --- | --- |"
-        for group in groups:
-            yield f"| {plain(group.name)} | {group.failures} | {group.spent} |"
+        for cost_group in cost_groups:
+            yield f"| {plain(cost_group.name)} | {cost_group.failures} | {cost_group.spent} |"
     if cost.worst:
         yield "\n| Run | What is wrong | Cost |\n| --- | --- | --- |"
     for failed in cost.worst:

@@ -20,31 +20,31 @@ class SiblingsBody(TypedDict):
     differ: dict[str, list[str]]
 
 
-def sibling_bodies(groups: "Sequence[Siblings]") -> list[SiblingsBody]:
+def sibling_bodies(all_siblings: "Sequence[Siblings]") -> list[SiblingsBody]:
     """Return the groups as data."""
     return [
         {
-            "runs": [run.overview.name for run in group.runs],
-            "differ": {name: list(values) for name, values in group.differ.items()},
+            "runs": [run.overview.name for run in siblings.runs],
+            "differ": {name: list(values) for name, values in siblings.differ.items()},
         }
-        for group in groups
+        for siblings in all_siblings
     ]
 
 
-def sibling_lines(groups: "Sequence[Siblings]") -> Iterator[tuple[int, str]]:
+def sibling_lines(all_siblings: "Sequence[Siblings]") -> Iterator[tuple[int, str]]:
     """Yield the groups of siblings, with what differs within each; see `sentinel.report.listing.lines`."""
-    for group in groups:
-        framework = group.runs[0].overview.understanding.framework
+    for siblings in all_siblings:
+        framework = siblings.runs[0].overview.understanding.framework
         program = f" of {framework}" if framework else ""
-        yield 0, f"{len(group.runs)} siblings{program}, {_differ(group)}"
-        yield from ((2, clean_text(run.overview.name)) for run in group.runs)
-    if not groups:
+        yield 0, f"{len(siblings.runs)} siblings{program}, {_differ(siblings)}"
+        yield from ((2, clean_text(run.overview.name)) for run in siblings.runs)
+    if not all_siblings:
         yield 0, "no siblings: no two runs log the same tags and differ in few settings"
 
 
-def _differ(group: "Siblings") -> str:
+def _differ(siblings: "Siblings") -> str:
     settings = []
-    for name, setting_values in group.differ.items():
+    for name, setting_values in siblings.differ.items():
         first_values = ", ".join(clean_text(value, 40) for value in setting_values[:_MAX_VALUES])
         further = (
             f" and {len(setting_values) - _MAX_VALUES} more" if len(setting_values) > _MAX_VALUES else ""

@@ -92,8 +92,8 @@ def _words(health_value: Any, now: float) -> str:
 
 def _incidents(status: Status, name: _Names) -> _Lines:
     yield 0, _open_counts(status)
-    groups = _incident_groups(status)
-    for incident, *similar_incidents in groups[:MAX_ROWS]:
+    incident_groups = _incident_groups(status)
+    for incident, *similar_incidents in incident_groups[:MAX_ROWS]:
         severity = incident.severity.label
         since = incident.onset_step
         yield 2, f"{severity}: {incident.detector} since step {since} in {name[incident.run]}"
@@ -108,7 +108,7 @@ def _incidents(status: Status, name: _Names) -> _Lines:
             yield 6, f"also in {where} ({other_incident.state}, id {other_incident.id})"
         if further := similar_incidents[_MAX_FURTHER:]:
             yield 6, f"and in {counted(len(further), 'more log')}"
-    if left_out := Counter(incident.severity for group in groups[MAX_ROWS:] for incident in group):
+    if left_out := Counter(incident.severity for group in incident_groups[MAX_ROWS:] for incident in group):
         severities = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
         yield 2, f"and {left_out.total()} more: {severities}"
 
@@ -126,18 +126,18 @@ def _incident_groups(status: Status) -> list[list[Incident]]:
     those of other runs that differ from it in numbers alone.
     """
     training = {run.row.id: run.training for run in status.runs}
-    groups: list[list[Incident]] = []
+    incident_groups: list[list[Incident]] = []
     by_kind: dict[tuple[str, ...], list[list[Incident]]] = {}
     for incident in status.incidents:
         similar_incidents = by_kind.setdefault((training[incident.run], *kind_of(incident)), [])
         group = next((other for other in similar_incidents if same_finding(other[0], incident)), None)
         if group is None:
             similar_incidents.append(group := [])
-            groups.append(group)
+            incident_groups.append(group)
         group.append(incident)
-    often = Counter((training[group[0].run], _finding(group[0])) for group in groups)
+    often = Counter((training[group[0].run], _finding(group[0])) for group in incident_groups)
     by_finding: dict[_Finding, list[Incident]] = {}
-    for group_number, group in enumerate(groups):
+    for group_number, group in enumerate(incident_groups):
         finding = _finding(group[0])
         # Equal ones of one training are different troubles.
         is_one_of_several = often[training[group[0].run], finding] > 1

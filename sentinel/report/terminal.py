@@ -114,11 +114,11 @@ def _replay_summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> It
     roots = sorted(
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
-    groups = _incident_groups(roots)
-    summary_rows = [_Row.of(group) for group in groups[:_MAX_SUMMARY_ROWS]]
+    incident_groups = _incident_groups(roots)
+    summary_rows = [_Row.of(group) for group in incident_groups[:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
     yield _summary_table(summary_rows, width)
-    if further := [incident for group in groups[_MAX_SUMMARY_ROWS:] for incident, _ in group]:
+    if further := [incident for group in incident_groups[_MAX_SUMMARY_ROWS:] for incident, _ in group]:
         kinds = Counter(incident.detector for incident in further)
         more = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
         yield Text(f"and {counted(len(further), 'more incident')}: {more}")
@@ -133,10 +133,10 @@ def _incident_groups(roots: Sequence[_Found]) -> list[list[_Found]]:
     equal: dict[_Kind, list[_Found]] = {}
     for incident, run in roots:
         equal.setdefault(_incident_kind(run, incident), []).append((incident, run))
-    groups: list[list[_Found]] = []
+    incident_groups: list[list[_Found]] = []
     for group in equal.values():
-        groups += [group] if len(group) >= _MANY_EQUAL else [[finding] for finding in group]
-    return groups
+        incident_groups += [group] if len(group) >= _MANY_EQUAL else [[finding] for finding in group]
+    return incident_groups
 
 
 class _Row(msgspec.Struct, frozen=True):

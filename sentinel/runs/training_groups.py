@@ -353,8 +353,8 @@ def _writer_directory(log_path: Path) -> Path:
     logs one number under its own name, and curves that are called like a part of the data, as in
     `Loss/Training/` and `Loss/Validation/`. A tag may have slashes.
     """
-    parts = log_path.parts
-    repeated = (n for n in range(1, _MAX_TAG_PARTS + 1) if parts[-n:] == parts[-2 * n : -n])
+    names = log_path.parts
+    repeated = (n for n in range(1, _MAX_TAG_PARTS + 1) if names[-n:] == names[-2 * n : -n])
     depth = next(repeated, None)
     if depth is not None:
         return log_path.parents[2 * depth - 1]

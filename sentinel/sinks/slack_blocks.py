@@ -39,8 +39,8 @@ def _single(content: Message) -> Iterator[Any]:
     yield _header(content.headline)
     if len(content.headline) > _MAX_HEADER_CHARACTERS:
         yield _section(_slack_text(content.headline))
-    parts = [part for line in content.lines for part in (_slack_text("\n"), *_slack_line(line))][1:]
-    yield _section(*parts, *_slack_link(content.link))
+    elements = [element for line in content.lines for element in (_slack_text("\n"), *_slack_line(line))][1:]
+    yield _section(*elements, *_slack_link(content.link))
     if content.commands:
         yield _preformatted("\n".join(line.text for line in content.commands))
 
@@ -94,10 +94,10 @@ def _header(text: str) -> Any:
     return HeaderBlock(text=PlainTextObject(text=short, emoji=False))
 
 
-def _section(*parts: dict[str, Any]) -> Any:
+def _section(*elements: dict[str, Any]) -> Any:
     from slack_sdk.models.blocks import RichTextBlock, RichTextSectionElement
 
-    return RichTextBlock(elements=[RichTextSectionElement(elements=list(parts))])
+    return RichTextBlock(elements=[RichTextSectionElement(elements=list(elements))])
 
 
 def _preformatted(text: str) -> Any:

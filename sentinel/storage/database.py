@@ -230,9 +230,9 @@ def set_aside(directory: Path, now: float, suffix: str) -> Path:
     """Rename a database, which no connection may have open, beside itself. Return its new path."""
     time = datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
     renamed = directory / f"{STATE_FILE}.{suffix}-{time}"
-    for part in ("-journal", "-shm", "-wal", ""):
+    for suffix in ("-journal", "-shm", "-wal", ""):
         with suppress(FileNotFoundError):
-            (directory / f"{STATE_FILE}{part}").rename(f"{renamed}{part}")
+            (directory / f"{STATE_FILE}{suffix}").rename(f"{renamed}{suffix}")
     return renamed
 
 

@@ -16,18 +16,18 @@ class Health:
         """Forget the parts of an earlier configuration."""
         self._reports.clear()
 
-    def report(self, part: str, problem: str, awake: float) -> None:
+    def report(self, component: str, problem: str, awake: float) -> None:
         """Note that a part goes on. ``problem`` says what is wrong with it; empty if nothing is."""
-        self._reports[part] = (awake, problem)
+        self._reports[component] = (awake, problem)
 
     def problems(self, awake: float) -> list[str]:
         """Return one line for each part with a problem; empty if all is well."""
         if not self._reports:
             return ["the watch has not begun to read"]
         problems = []
-        for part, (reported_at, problem) in sorted(self._reports.items()):
+        for component, (reported_at, problem) in sorted(self._reports.items()):
             if awake - reported_at > SILENT_SECONDS:
-                problems.append(f"{part}: reported nothing for {duration_text(awake - reported_at)}")
+                problems.append(f"{component}: reported nothing for {duration_text(awake - reported_at)}")
             elif problem:
-                problems.append(f"{part}: {problem}")
+                problems.append(f"{component}: {problem}")
         return problems

@@ -127,8 +127,8 @@ def scenarios(detector: Detector, page: Path) -> list[Scenario]:
     if not page.exists():
         return []
     scenarios_of_page = []
-    parts = re.split(r"^### +(.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    for title, text in zip(parts[1::2], parts[2::2], strict=True):
+    sections = re.split(r"^### +(.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for title, text in zip(sections[1::2], sections[2::2], strict=True):
         blocks = list(_FENCE.finditer(text))
         expects = [b["body"] for b in blocks if b["kind"] == "expect"]
         if len(expects) != 1:
@@ -207,10 +207,10 @@ def rendered(scenario: Scenario) -> str:
     lines = []
     for row in changes.sort(STEP, SIGNAL).iter_rows(named=True):
         severity = Severity(row[SEVERITY])
-        parts = [str(row[STEP]), row[SIGNAL] if several else "", severity.label]
+        cells = [str(row[STEP]), row[SIGNAL] if several else "", severity.label]
         if severity:
-            parts += [row[VARIANT], message(detector, row)]
-        lines.append("  ".join(p for p in parts if p) + "\n")
+            cells += [row[VARIANT], message(detector, row)]
+        lines.append("  ".join(p for p in cells if p) + "\n")
     return "".join(lines)
 
 

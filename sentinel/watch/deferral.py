@@ -32,10 +32,10 @@ class Deferral:
         self._until: dict[str, float] = {}  # by run id, in time awake
         self._past: dict[str, bool] = {}  # by id of a run that was over: whether that was long ago
 
-    def defer(self, group: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
+    def defer(self, runs: Iterable[WatchedRun], news: ChangesByRun) -> set[str]:
         """Return the ids of the runs whose notifications do not leave yet."""
         now = self._clock.monotonic()
-        first = {watched.run_pipeline.id for watched in group if not watched.initial_scan_done}
+        first = {watched.run_pipeline.id for watched in runs if not watched.initial_scan_done}
         first |= self._past.keys()
         for run, changes in news.items():
             if run in first:

@@ -224,12 +224,16 @@ class InactivityMonitor:
         together: dict[str, Together] = {}
         for location, runs in by_location.items():
             shortest = min(awake - watched.arrived_at for watched in runs)
-            members = [w for w in runs if awake - w.arrived_at - shortest <= w.usual_pause_seconds]
+            members = [
+                watched
+                for watched in runs
+                if awake - watched.arrived_at - shortest <= watched.usual_pause_seconds
+            ]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            same_step = len({w.run_pipeline.log.metadata.last_step for w in members}) == 1
-            count = len({training[w.run_pipeline.id] for w in members})
+            same_step = len({watched.run_pipeline.log.metadata.last_step for watched in members}) == 1
+            count = len({training[watched.run_pipeline.id] for watched in members})
             group = Together(count, str(location), since, shortest, same_step)
-            together |= {w.run_pipeline.id: group for w in members}
+            together |= {watched.run_pipeline.id: group for watched in members}
         return together
 
     def _trainings(self, expected: Iterable[WatchedRun], awake: float) -> Mapping[str, str]:

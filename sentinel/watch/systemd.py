@@ -19,9 +19,9 @@ class ServiceManager:
 
     def without_systemd(self) -> "ServiceManager":
         """Return one with the same health for a part whose delays must not starve the watchdog."""
-        part = ServiceManager(notifies=False)
-        part.health = self.health
-        return part
+        service = ServiceManager(notifies=False)
+        service.health = self.health
+        return service
 
     def ready(self) -> None:
         """Report that the watch has begun."""

@@ -169,10 +169,10 @@ class Watcher:
         self._backlog.add_changed(self._runs.touched(changed))
         self._backlog.add(self._runs if sweeps else self._runs.remote)
         self._backlog.put_first(self._runs.touched(self._nonfinite_scan.scan(changed)))
-        for group in self._backlog.turns(new_runs, until):
+        for runs in self._backlog.turns(new_runs, until):
             if stop.is_set():
                 break
-            self._read_runs(group)
+            self._read_runs(runs)
             self._note_progress()
         self._swept_at = awake if sweeps else self._swept_at
         self._review()
@@ -235,22 +235,22 @@ class Watcher:
     def _restore(self, run: Run) -> RunPipeline:
         return restore_run(self._pipeline, self._store, run, run_name(run, common_path(self._config.paths)))
 
-    def _read_runs(self, group: Sequence[WatchedRun]) -> None:
+    def _read_runs(self, runs: Sequence[WatchedRun]) -> None:
         awake = self._clock.monotonic()
-        self._backlog.drop(watched.run_pipeline.id for watched in group if watched.rests_until > awake)
-        group = [watched for watched in group if watched.rests_until <= awake]
-        points = self._backlog.points(len(group))
-        for watched in group:
+        self._backlog.drop(watched.run_pipeline.id for watched in runs if watched.rests_until > awake)
+        runs = [watched for watched in runs if watched.rests_until <= awake]
+        points = self._backlog.points(len(runs))
+        for watched in runs:
             if watched.failures:
                 watched.run_pipeline = self._restore(watched.run_pipeline.log.run)
-        advances = self._pipeline.advance([watched.run_pipeline for watched in group], points, read_at=awake)
+        advances = self._pipeline.advance([watched.run_pipeline for watched in runs], points, read_at=awake)
         self._backlog.note_duration(self._clock.monotonic() - awake)
         news = {
             run_advance.run_pipeline.id: run_advance.changes
             for run_advance in advances
             if run_advance.changes and not run_advance.failure
         }
-        for watched, advance in zip(group, advances, strict=True):
+        for watched, advance in zip(runs, advances, strict=True):
             if advance.ingested.read_issues and not is_gone(watched.run_pipeline.log.run.path):
                 self._reports.warn_of(advance.ingested.read_issues)
             self._backlog.note(watched, advance.more, awake)
@@ -260,14 +260,14 @@ class Watcher:
                 watched.points_arrived(advance.ingested.points, awake)
                 count_points(watched.run_pipeline.log, advance.ingested.points, self._clock.now())
         self._reports.alive()
-        sound = [watched for watched, advance in zip(group, advances, strict=True) if not advance.failure]
+        sound = [watched for watched, advance in zip(runs, advances, strict=True) if not advance.failure]
         self._record(
             [w for w in sound if w.run_pipeline.id in news or w.overdue(awake, len(self._runs))], news
         )
-        for watched in group:
+        for watched in runs:
             if watched.rests_until <= awake:
                 watched.went_well()
-        self._record_stops(group)
+        self._record_stops(runs)
         self._reports.record()
 
     def _review(self) -> None:
@@ -319,8 +319,12 @@ class Watcher:
         up_to_date = [watched for watched in running if watched.due_since is None]  # the others are active
         changes = self._inactivity.news(up_to_date, self._clock.monotonic(), self._clock.now(), guard)
         self._stop_failed(running, guard)
-        group = [w for w in running if not w.failures and (remind or changes.get(w.run_pipeline.id))]
-        self._record(group, changes, reminders=True)
+        watched_runs = [
+            watched
+            for watched in running
+            if not watched.failures and (remind or changes.get(watched.run_pipeline.id))
+        ]
+        self._record(watched_runs, changes, reminders=True)
         self._record_runs({watched.run_pipeline.id for watched in running if watched.is_end_unrecorded})
 
     def _forget(self, awake: float, now: float) -> None:
@@ -338,18 +342,18 @@ class Watcher:
         self._deferral.release(immediately=True)
         self._reports.record(immediately=True)  # there is no later report to correct it
 
-    def _record(self, group: Sequence[WatchedRun], news: ChangesByRun, reminders: bool = False) -> None:
+    def _record(self, runs: Sequence[WatchedRun], news: ChangesByRun, reminders: bool = False) -> None:
         """Commit the state of some runs, their incidents and the notifications in one transaction."""
-        if not group:
+        if not runs:
             return
-        self._unrecorded = partial(self._record, group, news, reminders)
-        run_pipelines = [watched.run_pipeline for watched in group]
-        deferred = self._deferral.defer(group, news)
+        self._unrecorded = partial(self._record, runs, news, reminders)
+        run_pipelines = [watched.run_pipeline for watched in runs]
+        deferred = self._deferral.defer(runs, news)
         recorder = Recorder(self._store, self._policies)
         now = self._clock.now()
         record_result = recorder.record(run_pipelines, news, now, deferred=deferred, reminders=reminders)
         self._unrecorded = None
-        for watched in group:
+        for watched in runs:
             if watched.run_pipeline.id in record_result.runs:
                 watched.committed(self._clock.monotonic())
             if reason := record_result.failures.get(watched.run_pipeline.id):
@@ -365,9 +369,9 @@ class Watcher:
         watched.failed(reason, self._clock.monotonic())
         self._reports.warn(f"{clean_text(watched.run_pipeline.log.name)} is not judged for now: {reason}")
 
-    def _record_stops(self, group: Sequence[WatchedRun]) -> None:
+    def _record_stops(self, runs: Sequence[WatchedRun]) -> None:
         """Record for `sentinel status` which runs are not judged."""
-        for watched in group:
+        for watched in runs:
             if watched.stopped != watched.recorded_stop:
                 run = watched.run_pipeline.log.run
                 self._store.stops.set(run.id, str(run.path), watched.stopped, self._clock.now())

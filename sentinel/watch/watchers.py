@@ -28,8 +28,8 @@ class Watchers:
     ) -> None:
         local = [path for path in config.paths if isinstance(path, Path)]
         remote = [[path] for path in dict.fromkeys(config.paths) if not isinstance(path, Path)]
-        parts = [local, *remote] if local else remote
-        self._parts = [config.model_copy(update={"paths": part}) for part in parts]
+        path_groups = [local, *remote] if local else remote
+        self._parts = [config.model_copy(update={"paths": paths}) for paths in path_groups]
         self._store = store
         self._delivery = delivery
         self._clock = clock
@@ -41,8 +41,8 @@ class Watchers:
     def once(self) -> None:
         """Read everything that is there and commit it."""
         self._settle_outbox()
-        for part in self._parts:
-            Watcher(part, self._store, self._delivery, self._clock, self._service).once(self._stop)
+        for config in self._parts:
+            Watcher(config, self._store, self._delivery, self._clock, self._service).once(self._stop)
 
     def run(self) -> None:
         """Watch until `end` is called or one part fails, whose error is raised."""
@@ -50,7 +50,9 @@ class Watchers:
         when_available(self._begin_delivery, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
         service = self._service.without_systemd()  # a slow server must not starve the watchdog
-        threads = [threading.Thread(target=self._watch, args=(part, service), daemon=True) for part in others]
+        threads = [
+            threading.Thread(target=self._watch, args=(config, service), daemon=True) for config in others
+        ]
         for thread in threads:
             thread.start()
         self._watch(first, self._service)
@@ -85,16 +87,16 @@ class Watchers:
         for watcher in tuple(self._watchers):
             watcher.wake()
 
-    def _watch(self, part: Config, service: ServiceManager) -> None:
+    def _watch(self, config: Config, service: ServiceManager) -> None:
         """Watch one part until its end, which ends the other parts as well."""
         try:
             store = when_available(
-                partial(Store, part.state_dir), self._stop, service, self._delivery.announce
+                partial(Store, config.state_dir), self._stop, service, self._delivery.announce
             )
             if store is None:
                 return
             with store:
-                watcher = Watcher(part, store, self._delivery, self._clock, service)
+                watcher = Watcher(config, store, self._delivery, self._clock, service)
                 self._watchers.append(watcher)
                 watcher.run(self._stop)
         except Exception as error:  # noqa: BLE001  raised again where the process can end by it
