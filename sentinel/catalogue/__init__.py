@@ -15,8 +15,8 @@ that the page was last compared with, its version, and the day). It may have
 
 Its body has the headings Symptom, Cause, Fix and Telling it apart.
 
-`make docs` writes what the pages say into `entries.json`, an entry a line, which is what runs are judged by:
-to parse all pages would take as long as to judge a short run.
+`make docs` writes the front matter of all pages into `entries.json`, an entry a line, by which runs are
+judged: to parse the pages would take longer than to judge a short run.
 
 A plugin is a package whose folder holds such pages (`sentinel.plugins`); their ids begin with a capital
 letter.
@@ -27,7 +27,6 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from functools import cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Any
 
 import msgspec
@@ -73,6 +72,9 @@ class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
         )
 
 
+_FENCE = "---"
+"""The line above the front matter of a page, and below it."""
+
 HEADINGS = ("## Symptom", "## Cause", "## Fix", "## Telling it apart")
 
 
@@ -104,7 +106,6 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     needs: tuple[str, ...]
     source: tuple[str, ...]
     checked: Checked
-    body: str
     signatures: tuple[Signature, ...] = ()
     confirms: tuple[CauseRule, ...] = ()
     excludes: tuple[CauseRule, ...] = ()
@@ -112,6 +113,13 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     probes: Mapping[str, str] = {}
     visibility: str = ""
     package: str = ""  # which brought it, such as `sentinel-acme 1.2`; empty for an entry of sentinel
+    module: str = __name__  # in whose folder the page lies
+
+    @property
+    def body(self) -> str:
+        """What stands on the page below its front matter."""
+        _, _, body = _page_text(self.module, self.id).partition(f"\n{_FENCE}\n")
+        return body.strip()
 
     def is_printed(self, line: str, raised_in: str) -> bool:
         """Return whether a line that the run printed is one by which the entry is known."""
@@ -125,7 +133,7 @@ def signatures() -> tuple[Signature, ...]:
 
 
 ENTRIES = files(__name__) / "entries.json"
-"""What all pages of this folder say."""
+"""The front matter of all pages of this folder."""
 
 _stored_entries = msgspec.json.Decoder(tuple[Entry, ...])
 
@@ -140,7 +148,7 @@ def load() -> Mapping[str, Entry]:
     plugins: dict[str, Entry] = {}
 
     def use(plugin: Plugin) -> None:
-        brought = pages(files(plugin.thing), plugin.distribution)
+        brought = pages(plugin.thing.__name__, plugin.distribution)
         if not brought:
             raise ValueError("it has no page")
         for entry in brought:
@@ -153,14 +161,19 @@ def load() -> Mapping[str, Entry]:
     return {**built_in, **plugins}
 
 
-def pages(folder: Traversable, package: str = "") -> list[Entry]:
-    """Return the entries of the pages in a folder, in the order of their ids.
+def pages(module: str = __name__, package: str = "") -> list[Entry]:
+    """Return the entries of the pages in the folder of a module, in the order of their ids.
 
     Raises ValueError for a page whose front matter lacks a field, and msgspec.ValidationError for a rule, a
     signature or a check against a source that is not of its form.
     """
-    names = [file.name.removesuffix(".md") for file in folder.iterdir() if file.name.endswith(".md")]
-    return [_page(folder, name, package) for name in sorted(names, key=_entry_order)]
+    import frontmatter  # slow to import
+
+    all_files = (file.name for file in files(module).iterdir())
+    names = sorted((name.removesuffix(".md") for name in all_files if name.endswith(".md")), key=_entry_order)
+    return [
+        _entry(name, frontmatter.loads(_page_text(module, name)).metadata, module, package) for name in names
+    ]
 
 
 def as_json(entries: Iterable[Entry]) -> bytes:
@@ -168,35 +181,32 @@ def as_json(entries: Iterable[Entry]) -> bytes:
     return b"[\n" + b",\n".join(map(msgspec.json.encode, entries)) + b"\n]\n"
 
 
-def _page(folder: Traversable, name: str, package: str) -> Entry:
-    import frontmatter  # slow to import
+def _page_text(module: str, name: str) -> str:
+    return (files(module) / f"{name}.md").read_text(encoding="utf-8")
 
-    post = frontmatter.loads((folder / f"{name}.md").read_text(encoding="utf-8"))
+
+def _entry(name: str, meta: Mapping[str, Any], module: str, package: str) -> Entry:
     try:
-        return _entry(name, post.metadata, post.content.strip(), package)
+        return Entry(
+            id=name,
+            title=meta["title"],
+            fix=meta["fix"],
+            check=meta["check"],
+            siblings=tuple(meta["siblings"]),
+            needs=tuple(meta["needs"]),
+            source=tuple(meta["source"]),
+            checked=_to_checked(meta["checked"]),
+            signatures=tuple(_to_signature({**each, "entry": name}) for each in meta.get("signatures", ())),
+            confirms=_to_rules(meta.get("confirms", ())),
+            excludes=_to_rules(meta.get("excludes", ())),
+            checks=_to_rules(meta.get("checks", ())),
+            probes=dict(meta.get("probes", {})),
+            visibility=meta.get("seen", ""),
+            package=package,
+            module=module,
+        )
     except KeyError as error:
         raise ValueError(f"{name}: its front matter lacks {error.args[0]}") from None
-
-
-def _entry(name: str, meta: Mapping[str, Any], body: str, package: str) -> Entry:
-    return Entry(
-        id=name,
-        title=meta["title"],
-        fix=meta["fix"],
-        check=meta["check"],
-        siblings=tuple(meta["siblings"]),
-        needs=tuple(meta["needs"]),
-        source=tuple(meta["source"]),
-        checked=_to_checked(meta["checked"]),
-        body=body,
-        signatures=tuple(_to_signature({**each, "entry": name}) for each in meta.get("signatures", ())),
-        confirms=_to_rules(meta.get("confirms", ())),
-        excludes=_to_rules(meta.get("excludes", ())),
-        checks=_to_rules(meta.get("checks", ())),
-        probes=dict(meta.get("probes", {})),
-        visibility=meta.get("seen", ""),
-        package=package,
-    )
 
 
 def _check_entry(entry: Entry) -> None:

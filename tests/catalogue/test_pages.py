@@ -1,6 +1,5 @@
 import re
 from datetime import date
-from importlib.resources import files
 
 import msgspec
 import pytest
@@ -131,6 +130,6 @@ def test_citing_keeps_the_order_and_leaves_out_what_has_no_page():
 
 
 def test_the_entries_are_those_of_the_pages():
-    entries = catalogue.pages(files(catalogue))
+    entries = catalogue.pages()
     assert catalogue.ENTRIES.read_bytes() == catalogue.as_json(entries), "run `make docs`"
     assert [*catalogue.load().values()] == entries

@@ -272,9 +272,7 @@ if __name__ == "__main__":
     from tests.tools import examples, schemas
     from tests.tools.coverage import COVERAGE, written
 
-    Path(str(catalogue.ENTRIES)).write_bytes(
-        catalogue.as_json(catalogue.pages(Path(catalogue.__file__).parent))
-    )
+    Path(str(catalogue.ENTRIES)).write_bytes(catalogue.as_json(catalogue.pages()))
     for page in PAGES:
         page.write_text(rewritten(page.read_text()))
     COVERAGE.write_text(written())
