@@ -252,7 +252,7 @@ class RunLog:
         that was read so far was logged before.
         """
         last_time = self.metadata.last_time
-        if self.run.has_parallel_streams or last_time is None or not chunk.time[0] > last_time:
+        if self.run.has_parallel_streams or chunk.label or last_time is None or not chunk.time[0] > last_time:
             return None
         directory = chunk.stream.rpartition("/")[0]
         others = [
@@ -263,7 +263,11 @@ class RunLog:
         return self.streams[others[-1]] if others else None
 
     def _new_stream(self, name: str) -> Stream:
-        return Stream(self.run.id, name, self.run.format, self.run.part, self.naming, self.specs)
+        run = self.run
+        is_beside_others = name.rpartition(":")[0] in self.streams
+        return Stream(
+            run.id, name, run.format, run.part, self.naming, self.specs, is_beside_others=is_beside_others
+        )
 
     @property
     def no_clock(self) -> str:

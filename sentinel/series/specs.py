@@ -146,7 +146,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     return specs
 
 
-STATE = 22
+STATE = 23
 """A number to raise whenever what is stored of streams changes its form. An older state is read again."""
 
 

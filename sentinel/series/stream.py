@@ -26,7 +26,7 @@ from sentinel.series.naming import Meaning, Naming, Origin, Profile, is_of_histo
 from sentinel.series.pace import Pace
 from sentinel.series.plan import KnownOfStream, Plans
 from sentinel.series.roles.assignment import role_of_signal
-from sentinel.series.roles.company import Series
+from sentinel.series.roles.company import Series, without_label
 from sentinel.series.roles.gaps import corrections, first_signals, later_signal
 from sentinel.series.roles.role import Source
 from sentinel.series.roles.values import TagValues, Values
@@ -77,6 +77,8 @@ class Stream(msgspec.Struct):
     part: str
     naming: Naming
     specs: SeriesSpecs
+    is_beside_others: bool = False  # of the same file
+    label: str = ""  # the training of which it is, in a file of several
     position: int = 0  # of the next point
     first_points: Chunk | None = None
     has_names: bool = False  # the tags have their meanings
@@ -116,6 +118,7 @@ class Stream(msgspec.Struct):
 
     def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
         """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
+        self.label = self.label or chunk.label
         waiting = 0 if self.first_points is None or chunk.restarted else len(self.first_points.step)
         self.plans.add(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -222,7 +225,10 @@ class Stream(msgspec.Struct):
         values = self.values
         if not self.has_names and self.first_points is not None:
             values = values.after(self.first_points, self._has_role)
-        return [Series(self.name, tag, summary, self.part) for tag, summary in values.by_tag.items()]
+        return [self._one_series(tag, summary) for tag, summary in values.by_tag.items()]
+
+    def _one_series(self, tag: str, values: Values) -> Series:
+        return Series(self.name, tag, values, self.part, self.label)
 
     def origin(self, profile: Profile | None, tag: str) -> Origin | None:
         """Return who says what a tag means; None if only its words say it."""
@@ -242,7 +248,7 @@ class Stream(msgspec.Struct):
         value = first.value[:end]
         tags = {first.tags[code]: code for code in np.unique(tag).tolist()}
         series = [
-            Series(self.name, name, Values().after(value[tag == code]), self.part)
+            self._one_series(name, Values().after(value[tag == code]))
             for name, code in sorted(tags.items())
             if self._has_role(name)
         ]
@@ -257,7 +263,10 @@ class Stream(msgspec.Struct):
         }
         corrected = corrections(series, signals, stated) if len(stated) < len(signals) else {}
         signals |= corrected
-        return {**corrected, **first_signals(series, signals, partial(self._is_open, profile))}
+        is_open = partial(self._is_open, profile)
+        is_beside_others = self.is_beside_others and not self.label
+        given = first_signals(series, signals, is_open, is_beside_others=is_beside_others)
+        return {**corrected, **given}
 
     def _has_role(self, tag: str) -> bool:
         """Return whether a tag may have a role."""
@@ -293,7 +302,7 @@ class Stream(msgspec.Struct):
                 continue
             meaning = self._meaning(tag)
             if meaning is None and index >= end and self._is_open(self.profile, tag):
-                signal = later_signal(Series(self.name, tag, Values(points=1), self.part), present)
+                signal = later_signal(self._one_series(tag, Values(points=1)), present)
                 meaning = None if signal is None else Meaning(signal)
                 if signal is not None:
                     self.role_signals[tag] = signal
@@ -313,7 +322,8 @@ class Stream(msgspec.Struct):
         self.expected[tag] = tuple(rule for rule in self.specs.expected if rule.signal in signals)
 
     def _full_tag(self, tag: str) -> str:
-        """Return the tag with the part of the data that the directory states."""
+        """Return the tag with the part of the data that the directory states, without its training."""
+        tag = without_label(tag, self.label)
         return f"{self.part}/{tag}" if self.part and not tag.startswith(f"{self.part}/") else tag
 
     def _has_comparable_steps(self, tag: str) -> bool:
@@ -404,6 +414,7 @@ class Stream(msgspec.Struct):
 class StreamState(msgspec.Struct, array_like=True):
     """What is stored of a `Stream`."""
 
+    label: str
     position: int
     has_names: bool
     attempts: Attempts

@@ -55,6 +55,7 @@ class Chunk(msgspec.Struct, frozen=True):
     value: NDArray[np.float64]  # NaN and infinities as logged
     restarted: bool = False  # the file began anew: as another training, or as the next part of a rotated log
     config: Mapping[str, Any] = msgspec.field(default_factory=dict)  # flat settings that precede these points
+    label: str = ""  # of a file of several trainings: which one it is of, and with which word all tags begin
 
     def __post_init__(self) -> None:
         """Intern the tags: the runs of a fleet log the same ones, and hold each of them once."""

@@ -4,6 +4,7 @@ Each rule takes all series with their roles and gives the roles that it changes.
 person gave is never changed.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -27,6 +28,7 @@ _OF_POLICIES = frozenset(
 _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td loss", "q loss"})
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
+_SOLE = frozenset({Mark.SOLE})
 _REWARDS = frozenset({"reward", "return"})
 _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
 _DISCRIMINATORS = frozenset(
@@ -35,12 +37,15 @@ _DISCRIMINATORS = frozenset(
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
-    """A series of a run. ``part`` is the part of the data that its directory states."""
+    """A series of a run. ``part`` is the part of the data that its directory states, and ``label`` the
+    training of which it is, with which its tag begins.
+    """
 
     stream: str
     tag: str
     values: Values
     part: str = ""
+    label: str = ""
 
     @property
     def count(self) -> int:
@@ -55,7 +60,12 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def reading(self) -> Reading:
         """What its name says."""
-        return reading(self.tag, self.part)
+        return reading(without_label(self.tag, self.label), self.part)
+
+
+def without_label(tag: str, label: str) -> str:
+    """Return what a tag says beside the training of which it is."""
+    return tag.removeprefix(label).lstrip() if label else tag
 
 
 Roles = Mapping[Key, Role]
@@ -242,14 +252,28 @@ def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tupl
 
 
 def _scores(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield the scores of a run that trains no agent, as metrics."""
+    """Yield the scores of a run that trains no agent, as metrics. One that is all by which a reader may judge
+    the run is that of a game.
+    """
     if trains_an_agent(all_series, roles):
         return
-    for series in all_series:
-        role = roles.get(series.key)
-        if _is_reward(role) and role is not None:
+    outcomes = [series for series in all_series if (role := roles.get(series.key)) and role.is_outcome_like]
+    results = sum(_names_a_result(series) for series in all_series)
+    for series in outcomes:
+        role = roles[series.key]
+        if not _is_reward(role):
+            continue
+        if len(outcomes) == results == 1:
+            why = "a score, and nothing else tells how the run goes"
+            yield series.key, replace(role, marks=role.marks | {Mark.SOLE}, source=Source.COMPANY, why=why)
+        else:
             why = "a score, and no agent is trained"
             yield series.key, replace(role, measure=Measure.METRIC, source=Source.COMPANY, why=why)
+
+
+def _names_a_result(series: Series) -> bool:
+    """Return whether a name tells of a loss or a score, of whatever."""
+    return not {"loss", "score"}.isdisjoint(series.reading.name.split())
 
 
 def _losses_of_adversaries(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -313,6 +337,7 @@ def _parts_and_sole_losses(all_series: Sequence[Series], roles: Roles) -> Iterat
             Unit.OWN,
             Source.COMPANY,
             why,
+            frozenset() if is_part else _SOLE,
         )
         yield from (
             (series.key, role) for series in longer if is_part or series.reading.words[-1].endswith("loss")
@@ -337,6 +362,7 @@ def _sole_rewards(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[
                 Unit.OWN,
                 Source.COMPANY,
                 why,
+                _SOLE,
             ),
         )
 
@@ -388,13 +414,23 @@ def _errors_of_training(all_series: Sequence[Series], roles: Roles) -> Iterator[
             )
 
 
+def _without_numbers(series: Series) -> tuple[str, ...]:
+    """Return the words that a series has in common with the others of which it may be one."""
+    return tuple(word for word in series.reading.words if not word.isdecimal())
+
+
 def _never_measured_twice(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield what is the best so far or a running sum, which is no outcome."""
+    """Yield what is the best so far or a running sum, which is no outcome, and what only its number calls one
+    of several.
+    """
+    namesakes = Counter(map(_without_numbers, all_series))
     for series in all_series:
         role = roles.get(series.key)
         if role is None or not role.is_outcome_like:
             continue
         marks = {*series.reading.marks, *role.marks}
+        if namesakes[_without_numbers(series)] == 1:
+            marks.discard(Mark.MEMBER)
         if Mark.SUM in marks and not (
             series.values.never_falls and series.values.last > _MIN_GROWTH * abs(series.values.first)
         ):

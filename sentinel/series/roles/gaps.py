@@ -75,11 +75,16 @@ def _is_held_out_metric(role: Role) -> bool:
 
 
 def first_signals(
-    all_series: Sequence[Series], signals: Mapping[str, Signal], is_open: Callable[[str], bool]
+    all_series: Sequence[Series],
+    signals: Mapping[str, Signal],
+    is_open: Callable[[str], bool],
+    *,
+    is_beside_others: bool = False,
 ) -> dict[str, Signal]:
     """Return the signals that tags without one get, given the first points of a stream.
 
-    ``signals`` holds those that the tags have, and ``is_open`` says whether a tag may get one.
+    ``signals`` holds those that the tags have, and ``is_open`` says whether a tag may get one. In a stream
+    that ``is_beside_others`` of its file, a series is not the only one of its kind.
     """
     if not any(series.tag not in signals and is_open(series.tag) for series in all_series):
         return {}
@@ -94,7 +99,10 @@ def first_signals(
     ranked = sorted(
         (role.rank, series.tag)
         for series in all_series
-        if (role := roles.get(series.key)) and series.tag not in signals and is_open(series.tag)
+        if (role := roles.get(series.key))
+        and series.tag not in signals
+        and is_open(series.tag)
+        and not (is_beside_others and (Mark.SOLE in role.marks or Mark.MEMBER in series.reading.marks))
     )
     by_tag = {series.tag: roles[series.key] for series in all_series if series.key in roles}
     losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())

@@ -63,6 +63,7 @@ class Mark(StrEnum):
     PAIRWISE = "pairwise"
     MEAN = "mean"
     LIKELIHOOD = "likelihood"
+    SOLE = "nothing else like it"
 
 
 class Source(IntEnum):

@@ -14,7 +14,7 @@ from sentinel.common.conversion import converter
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
-from sentinel.sources.readers.words import counter, says_metric
+from sentinel.sources.readers.words import counter, phase, says_metric
 
 MIN_LINES = 4
 """Lines that decide about the columns."""
@@ -96,6 +96,7 @@ class Table:
         self.header: list[str] = list(state.get("header", []))
         self.values: list[int] = list(state.get("values", []))
         self.labels: list[int] = list(state.get("labels", []))
+        self._trainings: list[int] = list(state.get("trainings", []))
         self.step: int = state.get("step", -1)
         self._blank: list[int] = list(state.get("blank", []))  # columns that the header leaves out
         self.has_row_names: bool = state.get("row_names", False)
@@ -121,6 +122,7 @@ class Table:
             "header": self.header,
             "values": self.values,
             "labels": self.labels,
+            "trainings": self._trainings,
             "step": self.step,
             "blank": self._blank,
             "row_names": self.has_row_names,
@@ -279,6 +281,15 @@ class Table:
         )
         if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
             self.labels = [at for at in self.labels if names[at].lower() in ("metric", "tag", "key", "name")]
+        self._trainings = [at for at in self.labels if self._tells_training(at, rows)]
+
+    def _tells_training(self, at: int, rows: Sequence[Sequence[str]]) -> bool:
+        """Return whether a column of labels says which training a row is of, and not what was measured."""
+        if not self.header or _LONG_FORM.fullmatch(self.header[at]):
+            return False
+        names = [self.header[value] for value in self.values]
+        is_only = len(names) == 1 and bool(_VALUE_COLUMN.fullmatch(names[0]))
+        return not is_only and not any(phase(row[at]) for row in rows)
 
     def _names_series(self, name: str, column: Sequence[str]) -> bool:
         """Return whether a column of texts names the series: its texts come again, or its name says so."""
@@ -301,9 +312,9 @@ class Table:
             return
         values: list[float] = []
         names: list[str] = []
-        label = " ".join(
-            [cells[at].strip().strip("\"'")[:MAX_LABEL] for at in self.labels if at < len(cells)]
-        )
+        training = _label(cells, self._trainings)
+        names_of_series = [at for at in self.labels if at not in self._trainings]
+        label = " ".join(filter(None, (training, _label(cells, names_of_series))))
         for at in self.values:
             value = _number_in_cell(cells[at], self.delimiter) if at < len(cells) else None
             if value is not None:
@@ -327,6 +338,7 @@ class Table:
                 self._unit,
                 stamp,
                 self._line,
+                training,
             )
         )
 
@@ -350,6 +362,11 @@ class Table:
         if _STATISTIC.fullmatch(name) and says_metric(self.name):
             name = f"{self.name} {name}"
         return f"{label} {name}" if label else name
+
+
+def _label(cells: Sequence[str], columns: Sequence[int]) -> str:
+    """Return what the cells of some columns name."""
+    return " ".join([cells[at].strip().strip("\"'")[:MAX_LABEL] for at in columns if at < len(cells)])
 
 
 def without(cells: list[str], blank: Sequence[int]) -> list[str]:

@@ -21,7 +21,8 @@ class Row(NamedTuple):
     """The values of one line. ``unit`` is what the step counts: ``epoch``, ``step``, ``row`` ...
 
     ``names`` and ``values`` belong together. ``record`` is the number of what counts the steps, ``writer``
-    the process that printed it, ``stamp`` the time as printed, and ``line`` the number of the line.
+    the process that printed it, ``stamp`` the time as printed, and ``line`` the number of the line. ``label``
+    says which of several trainings of the file it is of.
     """
 
     record: int
@@ -32,6 +33,7 @@ class Row(NamedTuple):
     unit: str
     stamp: str
     line: int
+    label: str = ""
 
 
 class Laps(msgspec.Struct, array_like=True):
@@ -103,6 +105,7 @@ class Streams:
             time=np.repeat(np.array([seconds(row.stamp) for row in rows], dtype=np.float64), counts),
             value=np.array([value for row in rows for value in row.values], dtype=np.float64),
             restarted=restarted,
+            label=rows[0].label,
         )
 
 

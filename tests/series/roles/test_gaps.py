@@ -77,6 +77,18 @@ def test_a_role_gives_a_signal(tag: str, signal: Signal | None) -> None:
     assert _signals([*_rows("a"), (tag, 40, 0.5)])[tag] is signal  # the same if it comes later
 
 
+@pytest.mark.parametrize(
+    ("tag", "signal"),
+    [("Mask (l1 loss)", Signal.LOSS), ("PPO reward function #5", Signal.REWARD), ("scores", Signal.REWARD)],
+)
+def test_a_number_in_the_only_name_makes_it_none_of_several(tag: str, signal: Signal) -> None:
+    assert _signals(_rows(tag))[tag] is signal
+
+
+def test_the_losses_of_several_members_are_no_loss() -> None:
+    assert {*_signals(_rows("Mask (l1 loss)", "Mask (l2 loss)")).values()} == {None}
+
+
 def test_a_coefficient_that_may_be_far_below_zero_has_a_unit_of_its_own() -> None:
     """An R2 is 1 at best."""
     points: list[Point] = [("val_r2", step, -4.8 + step / 10) for step in range(40)]

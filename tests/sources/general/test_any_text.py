@@ -207,6 +207,27 @@ def test_a_column_that_stays_0_counts_nothing_beside_one_that_counts():
     assert [row.step for row in read] == [*range(1, 9)]
 
 
+def rows_of(header, *rows):
+    return Table("log").read("\n".join([header, *rows, ""]).encode())
+
+
+def test_a_column_tells_of_which_training_a_row_is():
+    methods = ("fedavg", "fedprox")
+    read = rows_of(
+        "method,round,test_acc,loss", *(f"{m},{n},0.{n},{1 / n:.3f}" for m in methods for n in range(1, 9))
+    )
+    assert {(row.label, row.record, row.names) for row in read} == {
+        (m, number, (f"{m} test_acc", f"{m} loss")) for number, m in enumerate(methods)
+    }
+    assert [row.step for row in read] == [*range(1, 9)] * 2
+
+
+@pytest.mark.parametrize(("name", "text"), [("phase", "warm"), ("set", "train")])
+def test_a_column_that_tells_what_was_measured_names_it(name, text):
+    read = rows_of(f"{name},epoch,loss,acc", *(f"{text},{n},{1 / n:.3f},0.{n}" for n in range(1, 9)))
+    assert {(row.label, row.names) for row in read} == {("", (f"{text} loss", f"{text} acc"))}
+
+
 def parts(data, cuts):
     """The data in pieces that end with a line."""
     whole = data[: end_of_lines(data)]
