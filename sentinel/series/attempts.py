@@ -187,24 +187,26 @@ class Epochs(msgspec.Struct, array_like=True):
 def _row_of(chunk: Chunk, index: int, part: slice) -> slice:
     """Return where the row of a point lies in a part of a chunk.
 
-    A row logs its tags in their order, at one step and one time. It is never cut by a poll. Points that come
+    A row logs each of its tags once, at one step and one time. It is never cut by a poll. Points that come
     one by one, as in event files, have times of their own, so each is a row.
     """
+    tags = {int(chunk.tag[index])}
     begin = index
-    while begin > part.start and _is_of_row(chunk, begin):
+    while begin > part.start and _is_of_row(chunk, begin) and (tag := int(chunk.tag[begin - 1])) not in tags:
+        tags.add(tag)
         begin -= 1
     end = index + 1
-    while end < part.stop and _is_of_row(chunk, end):
+    while end < part.stop and _is_of_row(chunk, end) and (tag := int(chunk.tag[end])) not in tags:
+        tags.add(tag)
         end += 1
     return slice(begin, end)
 
 
 def _is_of_row(chunk: Chunk, index: int) -> bool:
-    """Return whether a point belongs to the row of the point before."""
-    if chunk.tag[index - 1] >= chunk.tag[index] or chunk.step[index - 1] != chunk.step[index]:
-        return False
+    """Return whether a point was logged at the step and the time of the point before."""
     times = chunk.time[index - 1 : index + 1]
-    return bool(times[0] == times[1] or np.isnan(times).all())
+    is_same_time = times[0] == times[1] or np.isnan(times).all()
+    return bool(is_same_time and chunk.step[index - 1] == chunk.step[index])
 
 
 _MIN_SEARCH = 4096  # points searched at first for a step that goes back; doubled as long as there is none

@@ -115,6 +115,16 @@ def test_a_loss_that_is_back_while_the_steps_go_on_lost_its_weights_at_a_resume(
     assert kinds([9, 7, 5, 9, 7, 5], [3], first_step=1) == ["", ""]
 
 
+def test_the_row_of_a_restart_is_whole_in_whatever_order_a_chunk_has_its_tags():
+    values = np.array([9.0, 2.0, 8.0, 1.0, 9.1, 1.1])
+    for tags in (["train", "val"], ["val", "train"]):
+        tag = np.array([tags.index(name) for name in ("train", "val") * 3], np.uint32)
+        chunk = Chunk("s", tags, tag, np.array([0, 0, 1, 1, 0, 0]), np.full(6, NAN), values)
+        found = Attempts()
+        assert [n for n, _ in found.split(chunk, np.ones(2, bool), [Signal.LOSS, Signal.EVAL_LOSS])] == [1, 2]
+        assert found.goes_on, "one loss is back, the other one stays where it was"
+
+
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), min_size=2, max_size=40), st.data())
 def test_the_attempts_do_not_depend_on_how_the_log_is_cut(rows, data):
     epochs, losses = zip(*rows, strict=True)

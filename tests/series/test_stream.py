@@ -182,13 +182,14 @@ DETECTORS: tuple[Detector, ...] = (everything_seen, joined, as_logged, beside, r
 
 
 def chunk_of(points: Sequence[tuple[str, int, float]]) -> Chunk:
+    """Points that come one by one, with times of their own: a row of one time is never cut."""
     tags = list(dict.fromkeys(tag for tag, _, _ in points))
     return Chunk(
         "s",
         tags,
         np.array([tags.index(tag) for tag, _, _ in points], dtype=np.uint32),
         np.array([step for _, step, _ in points], dtype=np.int64),
-        np.array([float(10 * step) for _, step, _ in points]),
+        np.array([10 * step + ord(tag[0]) / 256 for tag, step, _ in points]),
         np.array([value for _, _, value in points], dtype=float),
     )
 
