@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 SCHEMES = ("s3", "gs")
 
-_MAX_REQUESTS = 16  # of a worker at once
+_MAX_BUCKET_REQUESTS = 16  # of a worker at once
 _HYDRA_SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
-_NOTHING = "nothing lies there, or nothing that may be seen"
+_EMPTY_BUCKET = "nothing lies there, or nothing that may be seen"
 _DENIED = re.compile(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
 
 
@@ -62,7 +62,7 @@ class Bucket(msgspec.Struct, frozen=True):
                         stamp = f"{listing['size']}\0{listing['e_tag'] or listing['last_modified']}"
                         yield ListedFile(self._address(folder), name, stamp)
         if not any_there:
-            raise SentinelError(f"{self.url}: {_NOTHING}")
+            raise SentinelError(f"{self.url}: {_EMPTY_BUCKET}")
 
     @contextmanager
     def opened(self, part: Part, forms: Sequence[LineForm] = ()) -> Iterator[OpenPart]:
@@ -85,7 +85,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
     def _fetch(self, root: Path, copies: list[Path]) -> None:
         """Copy objects with their times. What is gone since it was listed is left out."""
-        with _reasoned_errors(self.url), ThreadPoolExecutor(_MAX_REQUESTS) as threads:
+        with _reasoned_errors(self.url), ThreadPoolExecutor(_MAX_BUCKET_REQUESTS) as threads:
             [*threads.map(partial(_copy, self._store(), root), copies)]
 
     def _store(self) -> "ObjectStore":
@@ -145,4 +145,4 @@ def _reasoned_errors(url: Url) -> Iterator[None]:
         why = f"{NO_ANSWER} ({type(error).__name__})"
         if _DENIED.search(error_text):
             why = "access is denied; see whether the usual tools of this machine may read it"
-        raise SentinelError(f"{url}: {_NOTHING if error_text.startswith('NotFound') else why}") from None
+        raise SentinelError(f"{url}: {_EMPTY_BUCKET if error_text.startswith('NotFound') else why}") from None

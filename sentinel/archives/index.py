@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sentinel.archives.merged_results import MergedResults
     from sentinel.archives.results import Results
 
-_MAX_OBJECTS = 256  # runs that are Python objects at once, before they become columns
+_MAX_RUN_OBJECTS = 256  # runs that are Python objects at once, before they become columns
 
 _RUN_COLUMNS: Mapping[str, type[pl.DataType] | pl.DataType] = {
     "place": pl.String,  # the parts of its path and its format, joined such that texts sort as they do
@@ -123,8 +123,8 @@ class Contents(msgspec.Struct, frozen=True):
 def _in_chunks(run_rows: Iterable[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
     """Yield the rows in lists, at least one."""
     rows_left = iter(run_rows)
-    yield [*islice(rows_left, _MAX_OBJECTS)]
-    while chunk := [*islice(rows_left, _MAX_OBJECTS)]:
+    yield [*islice(rows_left, _MAX_RUN_OBJECTS)]
+    while chunk := [*islice(rows_left, _MAX_RUN_OBJECTS)]:
         yield chunk
 
 

@@ -22,7 +22,7 @@ from sentinel.runs.advisories import advisories
 from sentinel.runs.continuations import observe
 from sentinel.runs.training_groups import trace_of
 
-_MAX_RUNS = 192  # that are judged at once, so that memory does not grow with the size of a directory
+_MAX_JUDGED_RUNS = 192  # at once, so that memory does not grow with the size of a directory
 
 
 class Judge(msgspec.Struct, dict=True):
@@ -52,8 +52,8 @@ class Judge(msgspec.Struct, dict=True):
         only = {run.id for run in part.only}
         with self.origin.opened(part, self.config.forms) as opened:
             runs = [run for run in opened.runs if not only or run[0].id in only]
-            for first_run in range(0, len(runs), _MAX_RUNS):
-                group = runs[first_run : first_run + _MAX_RUNS]
+            for first_run in range(0, len(runs), _MAX_JUDGED_RUNS):
+                group = runs[first_run : first_run + _MAX_JUDGED_RUNS]
                 yield from map(self._archived_run, judged(self._pipeline, group, means=self._keeps_courses))
         for issue in opened.read_issues:
             yield Record(str(issue.path), str(issue.path), "", failure=issue.problem)

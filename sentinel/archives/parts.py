@@ -18,12 +18,12 @@ from msgspec.structs import replace
 
 from sentinel.common.shard import stable_hash
 
-_MAX_FOLDERS = 192  # of a part, unless one unit has more
-_MAX_FILES = 1536  # the same
-_MIN_FOLDERS = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
+_MAX_FOLDERS_OF_PART = 192  # of a part, unless one unit has more
+_MAX_FILES_OF_PART = 1536  # the same
+_MIN_FOLDERS_OF_PART = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
 _UNITS_PER_END = 32  # from there on, one of so many units ends a part
 
-_INNER = re.compile(
+_INNER_FOLDER = re.compile(
     r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint"  # of Hugging Face's Trainer
     r"|[Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est"  # of one training with TensorBoard
     r"|\d{10}\.\d+"  # what `add_hparams` of torch writes
@@ -31,7 +31,7 @@ _INNER = re.compile(
     r"|files|media|\.hydra"  # of W&B, SwanLab and Hydra
     r"|scalars|texts|videos|plots"  # of TorchRL and DVCLive
 )
-_CURVES = re.compile(r"(?P<stem>.*[-_.])([Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est)")
+_CURVE_FOLDER = re.compile(r"(?P<stem>.*[-_.])([Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est)")
 """`loss_train` and `loss_val`, as ``add_scalars`` of torch writes them."""
 
 _WITH_ALL_BELOW = re.compile(r"(?P<above>.*?(/[0-9a-f]{32}|/plots))/(metrics|params|tags|artifacts)(/.*)?")
@@ -111,10 +111,10 @@ def unit_of(directory: str) -> str:
     if match := _WITH_ALL_BELOW.fullmatch(directory):
         directory = match["above"]
     above, _, name = directory.rpartition("/")
-    while above and (_INNER.fullmatch(name) or name == above.rpartition("/")[2]):
+    while above and (_INNER_FOLDER.fullmatch(name) or name == above.rpartition("/")[2]):
         directory = above
         above, _, name = directory.rpartition("/")
-    curves = _CURVES.fullmatch(name)
+    curves = _CURVE_FOLDER.fullmatch(name)
     return f"{above}/{curves['stem']}" if curves else f"{directory}/"
 
 
@@ -126,11 +126,11 @@ def parts(files: Iterable[ListedFile], salt: str) -> Iterator[Part]:
     units: list[_JoinedFolders] = []
     for unit in _units(files):
         both = [*units, unit]
-        if units and (_folders(both) > _MAX_FOLDERS or _file_count(both) > _MAX_FILES):
+        if units and (_folders(both) > _MAX_FOLDERS_OF_PART or _file_count(both) > _MAX_FILES_OF_PART):
             yield _part(units, salt)
             units = []
         units.append(unit)
-        if _folders(units) >= _MIN_FOLDERS and stable_hash(unit.prefix) % _UNITS_PER_END == 0:
+        if _folders(units) >= _MIN_FOLDERS_OF_PART and stable_hash(unit.prefix) % _UNITS_PER_END == 0:
             yield _part(units, salt)
             units = []
     if units:

@@ -13,8 +13,8 @@ from sentinel.common.errors import SentinelError
 from sentinel.common.installation import install
 
 _QUEUED_PER_CORE = 2  # parts for each core that are handed out
-_MAX_RETRIES = 3  # of a part whose worker or machine went away
-_MEMORY_BYTES = 500 << 20  # that a task declares, of which it uses half
+_MAX_PART_RETRIES = 3  # of a part whose worker or machine went away
+_PART_MEMORY_BYTES = 500 << 20  # that a task declares, of which it uses half
 _ON_LOOPBACK = {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # else Ray listens at the address of the host
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -31,7 +31,7 @@ class Ray:
     def results(self, work: Work, archive_parts: Iterable[Part]) -> Iterator[tuple[Part, Result]]:
         """Yield the result of each part; see `sentinel.archives.engine.Engine.results`."""
         with _connected(self._address, self._workers) as ray:
-            task = ray.remote(num_cpus=1, memory=_MEMORY_BYTES, max_retries=_MAX_RETRIES)(limited)
+            task = ray.remote(num_cpus=1, memory=_PART_MEMORY_BYTES, max_retries=_MAX_PART_RETRIES)(limited)
             task = task.options(runtime_env={"env_vars": dict.fromkeys(THREADS, "1")})
             shared = ray.put(work)
             remaining = iter(archive_parts)

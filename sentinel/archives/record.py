@@ -115,7 +115,7 @@ def packed_record(archived: Record) -> bytes:
 
 def unpacked_record(content: bytes) -> Record:
     """Undo `packed_record`. Raises msgspec.DecodeError for what it did not make."""
-    return _DECODER.decode(content)
+    return _RECORD_DECODER.decode(content)
 
 
 def glance(content: bytes) -> Glance:
@@ -123,8 +123,8 @@ def glance(content: bytes) -> Glance:
 
     It takes a tenth of the time of the whole record.
     """
-    return _GLANCES.decode(content)
+    return _GLANCE_DECODER.decode(content)
 
 
-_DECODER = msgspec.msgpack.Decoder(Record)
-_GLANCES = msgspec.msgpack.Decoder(Glance)
+_RECORD_DECODER = msgspec.msgpack.Decoder(Record)
+_GLANCE_DECODER = msgspec.msgpack.Decoder(Glance)

@@ -139,10 +139,10 @@ class _OutOfTurn:
         while self._waiting_runs and self._waiting_runs[0][0] < run_number:
             run, begin, length = heappop(self._waiting_runs)
             self._file.seek(begin)
-            yield run, *_SETTLED.decode(self._file.read(length))
+            yield run, *_SETTLED_RUN_DECODER.decode(self._file.read(length))
 
 
-_SETTLED = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
+_SETTLED_RUN_DECODER = msgspec.msgpack.Decoder(tuple[RunStatus, dict[str, list[SinkDecision]], str])
 
 
 def reduced(archive_results: "Results | MergedResults", policies: Sequence[SinkPolicy]) -> Archive:

@@ -33,12 +33,12 @@ from sentinel.sources.readers.files import open_log
 
 _SIBLINGS = "siblings"  # no part: what runs are beside their siblings
 _PARQUET_TABLES = ("incidents", "runs")
-_FAILURES = (OSError, pl.exceptions.PolarsError)  # of a table that is read or written
+_TABLE_ERRORS = (OSError, pl.exceptions.PolarsError)  # of a table that is read or written
 
 _BLOCK_ROWS = 64  # rows of a table of runs that are read at once
-_MAX_BLOCKS = 8  # that stay in memory
-_MAX_COURSES = 4096  # runs whose courses stay in memory
-_MAX_FILES = 3  # damaged ones, in a message
+_MAX_BLOCKS_OF_RECORDS = 8  # that stay in memory
+_MAX_COURSES_IN_MEMORY = 4096  # runs whose courses stay in memory
+_MAX_NAMED = 3  # files, in a message
 _MAX_REASON = 200  # characters of an error of polars
 
 _Block = Sequence[tuple[bytes, str | None, float | None]]
@@ -109,7 +109,7 @@ class Results:
             with suppress(_DamagedManifest):
                 left_out = [path for path in _manifest(manifest_file).paths if not _is_within(path, paths)]
                 if left_out:
-                    names = ", ".join(left_out[:_MAX_FILES]) + (", ..." if len(left_out) > _MAX_FILES else "")
+                    names = ", ".join(left_out[:_MAX_NAMED]) + (", ..." if len(left_out) > _MAX_NAMED else "")
                     raise SentinelError(
                         f"{self._directory}: holds results of {names}, which would be removed; name that as "
                         "well, or give another --out"
@@ -204,8 +204,8 @@ class Results:
         keys = [key for manifest in self._read_manifests() for key in manifest.parts]
         broken = [file for key in keys for file in self._missing(key)]
         if broken:
-            file_names = ", ".join(str(file) for file in broken[:_MAX_FILES])
-            ellipsis = ", ..." if len(broken) > _MAX_FILES else ""
+            file_names = ", ".join(str(file) for file in broken[:_MAX_NAMED])
+            ellipsis = ", ..." if len(broken) > _MAX_NAMED else ""
             mend = "`sentinel archive judge` with the same paths judges again what is not whole"
             raise SentinelError(f"{file_names}{ellipsis}: damaged or missing; {mend}")
         return keys
@@ -249,7 +249,7 @@ class Results:
         content, user, gpus = self._stored_row(row)
         return msgspec.structs.replace(unpacked_record(content), user=user, gpus=gpus)
 
-    @lru_cache(_MAX_COURSES)  # noqa: B019  one is made for each command
+    @lru_cache(_MAX_COURSES_IN_MEMORY)  # noqa: B019  one is made for each command
     def courses(self, row: Row) -> PackedCourses:
         """Return the courses by which a run is compared with those that differ from it in one setting."""
         comparable = self.record(row).comparable
@@ -259,13 +259,13 @@ class Results:
         within = row.number % _BLOCK_ROWS
         return self._block(row.part, row.number - within)[within]
 
-    @lru_cache(_MAX_BLOCKS)  # noqa: B019  one is made for each command
+    @lru_cache(_MAX_BLOCKS_OF_RECORDS)  # noqa: B019  one is made for each command
     def _block(self, part_key: str, first_record: int) -> _Block:
         file = self._file("runs", part_key)
         try:
             table = pl.scan_parquet(file, glob=False).slice(first_record, _BLOCK_ROWS)
             return table.select("record", "user", "gpus").collect().rows()
-        except _FAILURES as error:
+        except _TABLE_ERRORS as error:
             raise SentinelError(f"{file}: cannot be read: {_why(error)}") from None
 
     def sibling_rule(self) -> Mapping[str, Any] | None:
@@ -339,7 +339,7 @@ def _write(results_file: Path, write: Callable[[Path], object]) -> None:
     try:
         write(unfinished)
         unfinished.replace(results_file)
-    except _FAILURES as error:
+    except _TABLE_ERRORS as error:
         raise SentinelError(f"{results_file}: cannot be written: {_why(error)}") from None
     finally:
         with suppress(OSError):

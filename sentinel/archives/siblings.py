@@ -30,7 +30,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.replays.siblings import sibling
 from sentinel.series.plan import KnownOfRun
 
-_MAX_PROGRAMS = 64  # that are compared at once
+_MAX_PROGRAMS_AT_ONCE = 64  # that are compared at once
 _MAX_SHARED_SETTINGS = 100_000  # some 20 MB
 
 
@@ -64,8 +64,8 @@ def beside_siblings(contents: Contents) -> dict[int, Sequence[Change]]:
     healthy = near(stored.healthy(runs.filter("healthy")))
     programs = runs["program"].unique(maintain_order=True)
     changes: dict[int, Sequence[Change]] = {}
-    for first_program in range(0, len(programs), _MAX_PROGRAMS):
-        chunk = programs[first_program : first_program + _MAX_PROGRAMS]
+    for first_program in range(0, len(programs), _MAX_PROGRAMS_AT_ONCE):
+        chunk = programs[first_program : first_program + _MAX_PROGRAMS_AT_ONCE]
         changes |= _changes_beside_siblings(
             stored, rule, healthy, runs.filter(pl.col("program").is_in(chunk.implode()))
         )

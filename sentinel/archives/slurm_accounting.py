@@ -19,7 +19,7 @@ import polars as pl
 from sentinel.common.errors import SentinelError
 
 _SLURM_COLUMNS = ("WorkDir", "User", "Account", "AllocTRES", "Start", "End")
-_GPUS = re.compile(r"\bgres/gpu=(\d+)")
+_GPUS_OF_JOB = re.compile(r"\bgres/gpu=(\d+)")
 
 
 class Owner(NamedTuple):
@@ -30,7 +30,7 @@ class Owner(NamedTuple):
     gpus: float | None = None
 
 
-class _Job(NamedTuple):
+class _SlurmJob(NamedTuple):
     start: float
     end: float
     owner: Owner
@@ -39,7 +39,7 @@ class _Job(NamedTuple):
 class Owners(msgspec.Struct, frozen=True):
     """The jobs by their working directory. ``stamp`` is another one for another table."""
 
-    jobs: dict[str, list[_Job]] = msgspec.field(default_factory=dict)
+    jobs: dict[str, list[_SlurmJob]] = msgspec.field(default_factory=dict)
     stamp: str = ""
 
     @classmethod
@@ -53,7 +53,7 @@ class Owners(msgspec.Struct, frozen=True):
                 f"--owners {table}: no Parquet table with the columns {', '.join(_SLURM_COLUMNS)} "
                 f"({type(error).__name__})"
             ) from None
-        jobs: dict[str, list[_Job]] = {}
+        jobs: dict[str, list[_SlurmJob]] = {}
         for row in job_rows.unique().sort(_SLURM_COLUMNS).iter_rows(named=True):
             if row["WorkDir"]:
                 jobs.setdefault(os.path.normpath(row["WorkDir"]), []).append(_job(row))
@@ -73,10 +73,10 @@ class Owners(msgspec.Struct, frozen=True):
         return Owner()
 
 
-def _job(row: dict[str, Any]) -> _Job:
-    gpus = _GPUS.search(row["AllocTRES"] or "")
+def _job(row: dict[str, Any]) -> _SlurmJob:
+    gpus = _GPUS_OF_JOB.search(row["AllocTRES"] or "")
     owner = Owner(row["User"] or None, row["Account"] or None, float(gpus[1]) if gpus else None)
-    return _Job(_time(row["Start"], -math.inf), _time(row["End"], math.inf), owner)
+    return _SlurmJob(_time(row["Start"], -math.inf), _time(row["End"], math.inf), owner)
 
 
 def _time(time_text: object, unknown: float) -> float:

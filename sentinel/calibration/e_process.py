@@ -22,7 +22,7 @@ PROMISED_PAGES = 100.0
 10,000 runs are too few to tell anything, and any page would break the promise.
 """
 
-_FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
+_ODDS_FACTORS = np.array([1.5, 2.0, 3.0, 5.0, 20.0])  # by which the odds may have risen, all equally likely
 
 Numbers = NDArray[np.float64]
 
@@ -33,8 +33,8 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     ``pages`` has how many of the ``runs`` of each time page, in the same form, and ``shares`` the promised
     share of each stream. The runs may as well be run-days.
     """
-    odds = np.log(_FACTORS)
-    costs = np.log1p(shares[:, None] * (_FACTORS - 1))
+    odds = np.log(_ODDS_FACTORS)
+    costs = np.log1p(shares[:, None] * (_ODDS_FACTORS - 1))
     # The weight of all starts bounds the mean of a detector: 1 for each run, less if few pages are promised.
     weights = np.log(np.minimum(1.0, shares * (PATIENCE / PROMISED_PAGES)))[:, None]
     evidence = np.full(costs.shape, -np.inf)
@@ -42,7 +42,7 @@ def log_evidence(pages: Numbers, runs: Numbers, shares: Numbers) -> Numbers:
     for time, count in enumerate(runs):
         start = weights + np.log(count) if count else -np.inf
         evidence = np.logaddexp(evidence, start) + pages[time][:, None] * odds - count * costs
-        path[time] = np.logaddexp.reduce(evidence, axis=-1) - np.log(len(_FACTORS))
+        path[time] = np.logaddexp.reduce(evidence, axis=-1) - np.log(len(_ODDS_FACTORS))
     return path
 
 

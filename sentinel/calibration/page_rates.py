@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import msgspec
 
-_TAIL = 0.025  # the probability on each side of an interval
+_INTERVAL_TAIL = 0.025  # the probability on each side of an interval
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Rate(msgspec.Struct, frozen=True):
         from scipy.special import betaincinv  # scipy.stats has the same and takes a second to import
 
         paging, quiet = self._effective
-        return float(betaincinv(paging, quiet + 1, _TAIL)) if paging else 0.0
+        return float(betaincinv(paging, quiet + 1, _INTERVAL_TAIL)) if paging else 0.0
 
     @property
     def high(self) -> float:
@@ -63,7 +63,7 @@ class Rate(msgspec.Struct, frozen=True):
         from scipy.special import betaincinv
 
         paging, quiet = self._effective
-        return float(betaincinv(paging + 1, quiet, 1 - _TAIL / rates)) if quiet else 1.0
+        return float(betaincinv(paging + 1, quiet, 1 - _INTERVAL_TAIL / rates)) if quiet else 1.0
 
     @property
     def _effective(self) -> tuple[float, float]:
@@ -93,6 +93,6 @@ def _design_effect(runs: Collection[tuple[int, int]], pages: int, days: int) -> 
         return as_events
     squares = sum((paged - share * days_of_run) ** 2 for paged, days_of_run in runs)
     variance = squares * run_count / (run_count - 1)
-    quantiles = stdtrit([run_count - 1, days - 1], 1 - _TAIL)
+    quantiles = stdtrit([run_count - 1, days - 1], 1 - _INTERVAL_TAIL)
     corrected = variance / (pages * (1 - share)) * (quantiles[0] / quantiles[1]) ** 2
     return float(min(max(corrected, 1.0), as_events))

@@ -28,7 +28,7 @@ from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.strictness import FACTORS
 from sentinel.runs.log import RunOverview
 
-_FOLDS = 5  # of an archive, for `cross_fitted`
+_FOLDS_OF_RUNS = 5  # of an archive, for `cross_fitted`
 _MIN_RUNS_JUDGED_AGAIN = 1000  # for each detector; they take a minute
 
 Judge = Callable[[Stricter, Sequence[str]], Iterable[tuple[RunOverview, Telling]]]
@@ -69,8 +69,8 @@ def cross_fitted(budget: float, pages: Pages) -> Rate:
     """
     names = sorted(pages.healthy)
     counts = list[tuple[int, int]]()
-    for fold in range(_FOLDS):
-        fold_names = {*names[fold * len(names) // _FOLDS : (fold + 1) * len(names) // _FOLDS]}
+    for fold in range(_FOLDS_OF_RUNS):
+        fold_names = {*names[fold * len(names) // _FOLDS_OF_RUNS : (fold + 1) * len(names) // _FOLDS_OF_RUNS]}
         other_folds = {name: run for name, run in pages.healthy.items() if name not in fold_names}
         changes = changes_of(kept_within(budget, replace(pages, healthy=other_folds))) if other_folds else ()
         runs = {name: pages.healthy[name] for name in fold_names}

@@ -9,7 +9,7 @@ import numpy as np
 from sentinel.sources.base import Chunk, Cursor, PollResult
 from sentinel.sources.readers.plain import flat
 
-_MAX_ROWS = 100_000  # that wait; a training that logs faster than it is judged loses the oldest
+_MAX_LOGGED_ROWS = 100_000  # that wait; a training that logs faster than it is judged loses the oldest
 
 
 class LoggedRow(NamedTuple):
@@ -25,7 +25,7 @@ class Memory:
 
     def __init__(self) -> None:
         self._settings: deque[Mapping[str, object]] = deque()
-        self._rows: deque[LoggedRow] = deque(maxlen=_MAX_ROWS)
+        self._rows: deque[LoggedRow] = deque(maxlen=_MAX_LOGGED_ROWS)
 
     def configure(self, settings: Mapping[str, object]) -> None:
         """Add settings of the run."""

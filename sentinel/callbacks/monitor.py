@@ -26,7 +26,7 @@ from sentinel.watch.recorder import Recorder
 
 _NEWS_EVENTS = (Event.FIRING, Event.ESCALATED)  # an incident began or got worse
 _DELIVER_SECONDS = 5.0  # how long the end waits for receivers
-_MAX_CHARACTERS = 500  # of a failure
+_MAX_ERROR_CHARACTERS = 500  # of a failure
 _MAX_SHARE = 0.2  # of the time that judging may take where many rows come
 
 _log = logging.getLogger("sentinel")
@@ -180,7 +180,7 @@ class Monitor:
             delivery.wake()
 
     def _fail(self, reason: str) -> None:
-        self.failure = clean_text(reason, _MAX_CHARACTERS)
+        self.failure = clean_text(reason, _MAX_ERROR_CHARACTERS)
         _log.error("the training is not judged any more: %s", self.failure)
 
 

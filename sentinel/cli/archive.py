@@ -31,7 +31,7 @@ class _EngineName(StrEnum):
     RAY = "ray"
 
 
-class _Form(StrEnum):
+class _ReportForm(StrEnum):
     TERMINAL = "terminal"
     MARKDOWN = "markdown"
     HTML = "html"
@@ -80,7 +80,7 @@ _Directories = Annotated[
     list[Path], typer.Argument(metavar="DIR...", help="What `sentinel archive judge` made; several are one.")
 ]
 _Format = Annotated[
-    _Form,
+    _ReportForm,
     typer.Option("--format", help="What it cost, for people; or with json all runs, as `sentinel replay`."),
 ]
 _Compare = Annotated[
@@ -176,7 +176,7 @@ def _engine(name: _EngineName, address: str, workers: int | None) -> "Engine":
 @archives.command("report")
 def report(
     directories: _Directories,
-    format_: _Format = _Form.TERMINAL,
+    format_: _Format = _ReportForm.TERMINAL,
     compare: _Compare = False,
     config: ConfigFile = None,
 ) -> None:
@@ -195,19 +195,19 @@ def report(
 
         reduced_archive = replace(reduced_archive, comparisons=compared(reduced_archive.contents))
     match format_:
-        case _Form.TERMINAL:
+        case _ReportForm.TERMINAL:
             from sentinel.report.lines import print_lines
 
             print_lines(cost.lines(cost.cost(reduced_archive)))
-        case _Form.MARKDOWN:
+        case _ReportForm.MARKDOWN:
             from sentinel.report import cost_page
 
             typer.echo(cost_page.markdown(cost.cost(reduced_archive)))
-        case _Form.HTML:
+        case _ReportForm.HTML:
             from sentinel.report import cost_page
 
             typer.echo(cost_page.html(cost.cost(reduced_archive)))
-        case _Form.JSON:
+        case _ReportForm.JSON:
             from sentinel.report import archive
 
             sys.stdout.writelines(chain(archive.pieces(reduced_archive), "\n"))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sentinel.config.file import Config
     from sentinel.sources.console.line_forms import LineForm
 
-_MAX_TEXTS = 1000
+_MAX_TEXTS_NAMED = 1000
 """Texts in which lines of the forms that a person named are looked for."""
 
 _File = Annotated[Path, typer.Argument(metavar="FILE", help="The configuration file.", show_default=True)]
@@ -90,7 +90,7 @@ def _forms(forms: Sequence["LineForm"], paths: Sequence[Path]) -> Iterator[str]:
         return
     walk = Walk(paths)
     files = [directory / name for directory, names in walk for name in candidates(names)] + [*walk.named]
-    texts = {file: sample_lines(file) for file in files[:_MAX_TEXTS]}
+    texts = {file: sample_lines(file) for file in files[:_MAX_TEXTS_NAMED]}
     for form in forms:
         title = f"line {clean_text(form.line)!r} (`console`)"
         lines = {file: [line for line in texts[file] if form.numbers(line)] for file in texts}

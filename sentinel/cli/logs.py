@@ -5,7 +5,7 @@ import math
 import sys
 import time
 
-_FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
+_LOG_LINE_FORMAT = "%(asctime)sZ %(levelname)s %(name)s: %(message)s"
 _QUIET_SECONDS = 60.0  # after a line of a place in the code that may log seldom
 
 
@@ -30,7 +30,7 @@ def log_to_stderr(level: int = logging.INFO, *, seldom: bool = False) -> None:
     With ``seldom``, no place in the code logs more than once a minute.
     """
     handler = logging.StreamHandler(sys.stderr)
-    formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
+    formatter = logging.Formatter(_LOG_LINE_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
     handler.setFormatter(formatter)
     if seldom:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentinel.replays.replay import Replay
 
 
-class _Form(StrEnum):
+class _ReplayForm(StrEnum):
     """The form of the report."""
 
     TERMINAL = "terminal"
@@ -32,18 +32,18 @@ class _Form(StrEnum):
 
 
 _BY_SUFFIX = {
-    ".html": _Form.HTML,
-    ".htm": _Form.HTML,
-    ".md": _Form.MARKDOWN,
-    ".json": _Form.JSON,
-    ".jsonl": _Form.JSONL,
-    ".sarif": _Form.SARIF,
+    ".html": _ReplayForm.HTML,
+    ".htm": _ReplayForm.HTML,
+    ".md": _ReplayForm.MARKDOWN,
+    ".json": _ReplayForm.JSON,
+    ".jsonl": _ReplayForm.JSONL,
+    ".sarif": _ReplayForm.SARIF,
 }
 """The form of a file that is named without one."""
 
 
 _Format = Annotated[
-    _Form | None,
+    _ReplayForm | None,
     typer.Option(
         "--format",
         help="The form of the report; default: by the name of the file, else terminal. jsonl is a line for "
@@ -119,8 +119,8 @@ def replay(
     from sentinel.replays.replaying import replay_in_parts
     from sentinel.sources.discovery import locations_of
 
-    form = format_ or (_BY_SUFFIX.get(output.suffix.lower()) if output else None) or _Form.TERMINAL
-    if form is _Form.JSONL and (compare or baseline):
+    form = format_ or (_BY_SUFFIX.get(output.suffix.lower()) if output else None) or _ReplayForm.TERMINAL
+    if form is _ReplayForm.JSONL and (compare or baseline):
         raise SentinelError("jsonl has a line for each run and none for comparisons; use json")
     log_to_stderr()
     named_paths, settings = judging(config, paths or ())
@@ -128,11 +128,12 @@ def replay(
     names_of_detectors = {*all_detectors(), *(detector.name for detector in settings.enabled_detectors)}
     selection = Selection.parse(only or (), since, names_of_detectors)
     outcome = _ExitStatus()
-    bar = nullcontext(lambda *_: None) if form is _Form.JSONL else progress_bar()  # lines show the progress
+    shows_progress = form is not _ReplayForm.JSONL  # whose lines show it
+    bar = progress_bar() if shows_progress else nullcontext(lambda *_: None)
     with opened(output) as file, bar as progress:
-        curves = form in (_Form.HTML, _Form.MARKDOWN)
+        curves = form in (_ReplayForm.HTML, _ReplayForm.MARKDOWN)
         names = run or ()
-        if compare or baseline or form in (_Form.TERMINAL, _Form.JSON):
+        if compare or baseline or form in (_ReplayForm.TERMINAL, _ReplayForm.JSON):
             replayed = replay_whole(
                 locations,
                 settings,
@@ -178,22 +179,22 @@ class _ExitStatus(msgspec.Struct):
 
 
 def _write(
-    replay_parts: "Iterator[Replay]", format_: _Form, sort: Order | None, file: TextIO, details: bool
+    replay_parts: "Iterator[Replay]", format_: _ReplayForm, sort: Order | None, file: TextIO, details: bool
 ) -> None:
     now = SystemClock().now()
     match format_:
-        case _Form.TERMINAL:
+        case _ReplayForm.TERMINAL:
             from sentinel.report.terminal import show
 
             show(ordered(next(replay_parts), sort or "worst"), file, details)
-        case _Form.JSON:
+        case _ReplayForm.JSON:
             import orjson
 
             from sentinel.report.json import document
 
             written = document(ordered(next(replay_parts), sort or "name"), now)
             print(orjson.dumps(written, option=orjson.OPT_INDENT_2).decode(), file=file)
-        case _Form.JSONL:
+        case _ReplayForm.JSONL:
             import orjson
 
             from sentinel.common.text import clean_text
@@ -207,17 +208,17 @@ def _write(
                 for line in lines(replay_part, now):
                     print(orjson.dumps(line).decode(), file=file, flush=True)
             typer.echo(f"sentinel: {covered}", err=True)
-        case _Form.HTML:
+        case _ReplayForm.HTML:
             from sentinel.report import html
             from sentinel.report.model import replay_report
 
             file.write(html.render(replay_report(replay_parts, now, sort or "worst")))
-        case _Form.MARKDOWN:
+        case _ReplayForm.MARKDOWN:
             from sentinel.report import markdown
             from sentinel.report.model import replay_report
 
             file.write(markdown.render(replay_report(replay_parts, now, sort or "worst")))
-        case _Form.SARIF:
+        case _ReplayForm.SARIF:
             import orjson
 
             from sentinel.report.sarif import document as results

@@ -14,7 +14,7 @@ from sentinel.common.clock import Clock
 if TYPE_CHECKING:
     from rich.live import Live
 
-_REFRESH_SECONDS = 2.0  # between two reads of the state, at least
+_TABLE_REFRESH_SECONDS = 2.0  # between two reads of the state, at least
 _PAUSE_RATIO = 20  # of the pause to the time of a read, so that many runs do not cost a core
 
 _log = logging.getLogger(__name__)
@@ -62,4 +62,4 @@ def _show(live: "Live", state_dir: Path, clock: Clock, ended: threading.Event) -
             live.update(watch_table(content, live.console.height, live.console.width), refresh=True)
         except Exception as error:  # noqa: BLE001  the watch goes on without its table
             _log.debug("the table cannot be shown: %s", error)
-        pause = max(_REFRESH_SECONDS, _PAUSE_RATIO * (clock.monotonic() - started_at))
+        pause = max(_TABLE_REFRESH_SECONDS, _PAUSE_RATIO * (clock.monotonic() - started_at))

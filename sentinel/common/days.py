@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 DAY_SECONDS = 86400.0
 _MAX_DAY = 100_000  # in the year 2243: a clock that is further off is broken, and its days must be few
-_MAX_SPANS = 100  # of a log, which is a pause each week for two years
+_MAX_DAY_SPANS = 100  # of a log, which is a pause each week for two years
 
 Span = tuple[int, int]
 """The first and the last of some days that follow one another."""
@@ -40,8 +40,8 @@ def spans_with(spans: Sequence[Span], times: NDArray[np.float64]) -> list[Span]:
             merged[-1] = merged[-1][0], max(last, merged[-1][1])
         else:
             merged.append((first, last))
-    if len(merged) > _MAX_SPANS:
-        merged[: 1 - _MAX_SPANS] = [(merged[0][0], merged[-_MAX_SPANS][1])]
+    if len(merged) > _MAX_DAY_SPANS:
+        merged[: 1 - _MAX_DAY_SPANS] = [(merged[0][0], merged[-_MAX_DAY_SPANS][1])]
     return merged
 
 

@@ -12,7 +12,7 @@ SentinelError            one line for a person: what, where and how to correct i
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-_MAX_NAME = 200  # characters of what a person mistyped
+_MAX_NAME_CHARACTERS = 200  # characters of what a person mistyped
 
 
 class SentinelError(Exception):
@@ -62,7 +62,7 @@ class UnknownName(SentinelError):
 
 def did_you_mean(name: str, valid_names: Iterable[str]) -> str:
     """Return ` (did you mean 'x'?)` with the valid name nearest to ``name``, or nothing. Ignores case."""
-    if len(name) > _MAX_NAME:
+    if len(name) > _MAX_NAME_CHARACTERS:
         return ""
     by_folded = {candidate.casefold(): candidate for candidate in valid_names}
     close_matches = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from sentinel.common.globs import bounded, matches
 from sentinel.common.text import clean_text, counted
 
-_MAX_NAMES = 3  # in a line
+_MAX_RUN_NAMES = 3  # in a line
 
 
 def fits(pattern: str, *names: str) -> bool:
@@ -28,8 +28,8 @@ def any_fits(patterns: Iterable[str], *names: str) -> bool:
 
 def matched_runs(paths: Sequence[str]) -> str:
     """Return how many runs a pattern matches, and the first of them: "3 runs (a/1, a/2, ...)"."""
-    names = [clean_text(path) for path in paths[:_MAX_NAMES]]
-    others = ", ..." if len(paths) > _MAX_NAMES else ""
+    names = [clean_text(path) for path in paths[:_MAX_RUN_NAMES]]
+    others = ", ..." if len(paths) > _MAX_RUN_NAMES else ""
     return f"{counted(len(paths), 'run')} ({', '.join(names)}{others})"
 
 

@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 MASK = "***"
 """Stands where a secret stood."""
 
-_MAX_NAMES = 10_000  # that are remembered
+_MAX_SECRET_NAMES = 10_000  # that are remembered
 
 _NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_WORDS = {
@@ -83,7 +83,7 @@ def is_secret_name(name: str) -> bool:
     return _secret_word(name) != ""
 
 
-@lru_cache(_MAX_NAMES)
+@lru_cache(_MAX_SECRET_NAMES)
 def _secret_word(name: str) -> str:
     """Return the word that makes a name that of a secret; empty if it is none."""
     parts = [part for part in re.split(r"[./]", name) if part and not part.isdecimal()]

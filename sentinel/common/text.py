@@ -20,7 +20,7 @@ _ESCAPE_SEQUENCE = re.compile(
 )
 _MAX_QUOTED = 1000  # characters of a line that are looked at
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_MAX_SECONDS = 3650 * 86400.0  # of a duration that a person writes
+_MAX_DURATION_SECONDS = 3650 * 86400.0  # of a duration that a person writes
 _AGES_SECONDS = 36500 * 86400.0  # of which nobody needs to know more
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}  # controls, formats (bidi), surrogates, private, separators
 
@@ -95,7 +95,7 @@ def seconds_in(duration: str) -> float:
     if not match or not float(match[1]):
         raise ValueError(f"{clean_text(duration, 60)!r} is not a duration; write 30m, 2h, 1d or 1w")
     seconds = float(match[1]) * _UNIT_SECONDS[match[2]]
-    if seconds > _MAX_SECONDS:
+    if seconds > _MAX_DURATION_SECONDS:
         raise ValueError(f"{duration!r} is longer than ten years")
     return seconds
 

@@ -24,8 +24,8 @@ from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.plan import planned
 
-_FIRST_POINTS = 6  # of the course, about a tenth of it
-_MAX_NAMES = 3  # of runs, so that the line stays short
+_FIRST_COURSE_POINTS = 6  # of the course, about a tenth of it
+_MAX_RUNS_NAMED = 3  # of runs, so that the line stays short
 _RATIO_BAND = 0.25  # O9: a ratio is expected within a quarter
 
 
@@ -93,8 +93,8 @@ def _far_apart(
         apart = None if frozenset(runs) in reported else seeds_apart([subjects[run] for run in runs])
         if apart is not None:
             reported.add(frozenset(runs))
-            short = apart.short[:_MAX_NAMES]
-            unnamed_count = len(apart.short) - _MAX_NAMES
+            short = apart.short[:_MAX_RUNS_NAMED]
+            unnamed_count = len(apart.short) - _MAX_RUNS_NAMED
             names = f"{', '.join(short)}{f' and {unnamed_count} more' * (unnamed_count > 0)}"
             yield Finding(
                 f"{len(apart.short)} of {apart.runs} equal runs{which} gain less than half of what the best "
@@ -118,7 +118,7 @@ def _accumulation(setting: str, courses: Courses) -> Iterator[Finding]:
         )
         for (smaller, low), (larger, high) in pairwise(stated):
             beginnings = (
-                [course[:_FIRST_POINTS] for course in courses[signal][value]] for value in (low, high)
+                [course[:_FIRST_COURSE_POINTS] for course in courses[signal][value]] for value in (low, high)
             )
             before, after = (float(np.median(beginning)) for beginning in beginnings)
             times = larger / smaller

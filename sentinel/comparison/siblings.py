@@ -71,7 +71,7 @@ WORSE: Mapping[Signal, tuple[float, ...]] = MappingProxyType(
 SIZES = frozenset({Setting.PEAK_LEARNING_RATE, Setting.BATCH_SIZE, Setting.ACCUMULATION_STEPS})
 """Settings that move a whole curve. Where they differ, curves are measured by their own beginning."""
 
-_FIRST_POINTS = 4  # that are the beginning of a course
+_FIRST_BAND_POINTS = 4  # that are the beginning of a course
 
 MAX_TAGS = 4
 """Tags of a signal by which runs are compared, the shortest ones; a model with many layers logs hundreds."""
@@ -262,7 +262,7 @@ def _courses(run: Sibling, siblings: Sequence[Sibling], *, by_beginning: bool) -
     }
 
 
-class _Side(NamedTuple):
+class _BandSide(NamedTuple):
     """A side of a band that is bad: the furthest that siblings get at each point, its mirror image on the
     other side, both as the run logs the signal, and where the run left it.
     """
@@ -273,7 +273,7 @@ class _Side(NamedTuple):
     departed: Deviation | None
 
 
-def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
+def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_BandSide]:
     """Yield a signal beside that of the siblings, on each side that is bad."""
     course, theirs, tag, plan, by_beginning = courses
     in_ratios = bool((theirs > 0).all() and (course[np.isfinite(course)] > 0).all())
@@ -282,16 +282,16 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
     sibling_changes = change(theirs)
     moved = 0.0
     if by_beginning:
-        usual = np.median(sibling_changes[:, :_FIRST_POINTS])
-        moved = float(usual - ours[:_FIRST_POINTS].mean())
+        usual = np.median(sibling_changes[:, :_FIRST_BAND_POINTS])
+        moved = float(usual - ours[:_FIRST_BAND_POINTS].mean())
         sibling_changes = (
-            sibling_changes - sibling_changes[:, :_FIRST_POINTS].mean(axis=1, keepdims=True) + usual
+            sibling_changes - sibling_changes[:, :_FIRST_BAND_POINTS].mean(axis=1, keepdims=True) + usual
         )
     for side in WORSE[signal]:
         siblings = band(side * sibling_changes, tests)
         departed = departure(side * (ours + moved), siblings)
         upper_limit = siblings.limit * siblings.noise
-        yield _Side(
+        yield _BandSide(
             side,
             bound=back(side * (siblings.level + upper_limit) - moved),
             mirrored=back(side * (siblings.level - upper_limit) - moved),
@@ -310,7 +310,7 @@ def _sides(signal: Signal, courses: _Aligned, tests: int) -> Iterator[_Side]:
         )
 
 
-def _sibling_range(plan: float, sides: Sequence[_Side]) -> SiblingRange:
+def _sibling_range(plan: float, sides: Sequence[_BandSide]) -> SiblingRange:
     """Return the band between both sides. Where only one is bad, the other is as far from the level."""
     bounds = {side.side: side.bound for side in sides}
     low = bounds.get(LOW, sides[0].mirrored)

@@ -11,7 +11,7 @@ from sentinel.common.text import clean_text, counted
 from sentinel.config.lines import Keys, Lines
 
 _MAX_MISTAKES = 50  # that are described; nobody corrects more of them at once
-_MAX_KEYS = 25  # in a message; there are more detectors than anybody reads
+_MAX_KEYS_NAMED = 25  # in a message; there are more detectors than anybody reads
 
 
 def describe(path: Path, text: str, error: ValidationError, schema: Mapping[str, Any]) -> Iterator[str]:
@@ -37,7 +37,7 @@ def _problem(
     match kind:
         case "extra_forbidden":
             valid = [key for key in table.get("properties", ()) if key != "type"]
-            keys_text = f"; the keys are {', '.join(valid)}" if len(valid) <= _MAX_KEYS else ""
+            keys_text = f"; the keys are {', '.join(valid)}" if len(valid) <= _MAX_KEYS_NAMED else ""
             return f"unknown key{did_you_mean(str(keys[-1]), valid) or keys_text}"
         case "missing":
             return "missing"

@@ -21,7 +21,7 @@ _TOML_TOKEN = re.compile(
 """A string, a comment, a bracket, the end of a line, or what stands between these."""
 
 
-class _Statement(NamedTuple):
+class _TomlStatement(NamedTuple):
     """A heading, or a key with its value, and the line on which it ends."""
 
     text: str
@@ -77,7 +77,7 @@ class Lines:
                 pending += [((*keys, number), inner) for number, inner in enumerate(value)]
 
 
-def _statements(text: str) -> Iterator[_Statement]:
+def _statements(text: str) -> Iterator[_TomlStatement]:
     begin = 0
     depth = 0
     line = 1
@@ -88,7 +88,7 @@ def _statements(text: str) -> Iterator[_Statement]:
         elif piece in ("]", "}"):
             depth -= 1
         elif piece == "\n" and not depth:
-            yield _Statement(text[begin : token.end()], line)
+            yield _TomlStatement(text[begin : token.end()], line)
             begin = token.end()
         line += piece.count("\n")
-    yield _Statement(text[begin:], line)
+    yield _TomlStatement(text[begin:], line)

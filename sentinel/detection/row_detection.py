@@ -42,7 +42,7 @@ from sentinel.series.windows import frame, is_due
 _NO_LOOK = -1
 """In place of a look, for rows at which no card was read."""
 
-_MAX_THREADS = 2
+_MAX_DETECTOR_THREADS = 2
 """Detectors that judge at once, if polars has as many threads. Of more, most would wait for one another."""
 
 _MIN_ROWS_FOR_THREADS = 10_000
@@ -215,7 +215,7 @@ class RowDetection(msgspec.Struct, frozen=True):
                 if is_due(detector, series.window):
                     tasks.setdefault(detector.name, (detector, []))[1].append(series)
         row_count = sum(series.window.end - series.window.first for series in new_rows)
-        threads = min(_MAX_THREADS, pl.thread_pool_size())
+        threads = min(_MAX_DETECTOR_THREADS, pl.thread_pool_size())
         with ThreadPoolExecutor(threads) as executor:
             map_tasks = executor.map if threads > 1 and row_count > _MIN_ROWS_FOR_THREADS else map
             for (detector, _), frames in zip(

@@ -40,7 +40,7 @@ from sentinel.common.conversion import converter
 
 _AGAINST = "against it: "
 _OF_A_FACT = 3
-_MAX_SHARE = 0.99
+_MAX_CAUSE_SHARE = 0.99
 """Shares are cut to between 1 % and 99 % before calibration, because the logit of 0 or 1 is infinite."""
 
 
@@ -122,7 +122,7 @@ def _is_contradicted(speaks_for: Sequence[CauseRule], against: Sequence[CauseRul
 
 def logit(share: float) -> float:
     """Return the logarithm of the odds, bounded."""
-    share = min(max(share, 1 - _MAX_SHARE), _MAX_SHARE)
+    share = min(max(share, 1 - _MAX_CAUSE_SHARE), _MAX_CAUSE_SHARE)
     return math.log(share / (1 - share))
 
 
@@ -188,7 +188,7 @@ def possible_causes(
     return tuple(sorted(causes, key=lambda cause: -cause.score))
 
 
-class _Weighed(msgspec.Struct, frozen=True):
+class _WeighedEntry(msgspec.Struct, frozen=True):
     """A listed entry, with what the run says of it in words."""
 
     listed: Listed
@@ -196,10 +196,10 @@ class _Weighed(msgspec.Struct, frozen=True):
     is_contradicted: bool
 
 
-def _weigh(entry: Entry, clues: Clues) -> _Weighed:
+def _weigh(entry: Entry, clues: Clues) -> _WeighedEntry:
     speaks_for = [rule for rule in (*entry.checks, *entry.confirms) if rule.speaks(clues)]
     against = [rule for rule in entry.excludes if rule.speaks(clues)]
     reasons = [rule.because for rule in speaks_for] + [f"{_AGAINST}{rule.because}" for rule in against]
-    return _Weighed(
+    return _WeighedEntry(
         Listed.of(entry.id, speaks_for, against), "; ".join(reasons), _is_contradicted(speaks_for, against)
     )

@@ -6,7 +6,7 @@ from sentinel.common.text import sentence
 from sentinel.incidents.incident import Incident
 
 _MAX_CONSEQUENCES = 3
-_MAX_PROCESSES = 4
+_MAX_PROCESSES_NAMED = 4
 _ROWS = "rows"
 """What the stream of a console's tables is called, behind the name of the process that printed them."""
 
@@ -31,7 +31,7 @@ def consequence_texts(incident: Incident, others: Iterable[Incident]) -> list[st
     streams = [other.stream for other in explained if _is_of_other_process(other, incident)]
     processes = dict.fromkeys(filter(None, map(_process, streams)))
     texts = [_clause(other) for other in explained if not _is_of_other_process(other, incident)]
-    of_processes = ", ".join(_first_texts([*processes], _MAX_PROCESSES))
+    of_processes = ", ".join(_first_texts([*processes], _MAX_PROCESSES_NAMED))
     of_processes_text = [f"the same in {of_processes}"] if processes else []
     return [*of_processes_text, *_first_texts([*dict.fromkeys(texts)], _MAX_CONSEQUENCES)]
 

@@ -50,10 +50,10 @@ MAX_ROWS = 50
 _MAX_SILENCE_SECONDS = 86400.0  # a text in a log may have led the agent to it
 _MAX_AGE_SECONDS = 60.0  # of the states of runs whose files did not change
 _MAX_SETTINGS = 300  # in an answer
-_MAX_LINES = 200  # of one file, in an answer
+_MAX_PRINTED_LINES = 200  # of one file, in an answer
 _MAX_LINE = 1000  # characters of a printed line
 _SEVERITIES = {severity.label: severity for severity in Severity if severity}
-_OPEN = ("firing", "escalated", "lost")
+_OPEN_STATES = ("firing", "escalated", "lost")
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ class Wanted(msgspec.Struct, frozen=True):
 
     def selects(self, incident: Mapping[str, Any]) -> bool:
         """Return whether an incident in its JSON form is one of these."""
-        is_open = incident["state"] in _OPEN
+        is_open = incident["state"] in _OPEN_STATES
         fired = _parsed_seconds(incident["fired_time"])
         is_late = fired is None or fired >= self.since
         return (
@@ -186,7 +186,7 @@ class Answers:
     def printed(self, run: str, lines: int) -> Mapping[str, Any]:
         """Return the last lines that the one run that fits a glob printed, by file."""
         log = self.replayed(run).run_pipeline.log
-        max_lines = min(max(lines, 1), _MAX_LINES)
+        max_lines = min(max(lines, 1), _MAX_PRINTED_LINES)
         return {
             "run": log.name,
             "printed": {

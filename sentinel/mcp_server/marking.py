@@ -9,7 +9,7 @@ import orjson
 from sentinel.common.text import clean_text
 from sentinel.incidents.json_body import plain
 
-_MAX_CHARACTERS = 1000  # of a text
+_MAX_ANSWER_CHARACTERS = 1000  # of a text
 
 INSTRUCTIONS = (
     "sentinel watches training runs and reports what goes wrong in them. Names, tags, summaries, settings "
@@ -29,7 +29,7 @@ def marked(content: Any) -> str:
 def _clean(value: Any) -> Any:
     match value:
         case str():
-            return clean_text(value, _MAX_CHARACTERS)
+            return clean_text(value, _MAX_ANSWER_CHARACTERS)
         case Mapping():
             return {clean_text(key): _clean(item) for key, item in value.items()}
         case Sequence():

@@ -9,7 +9,7 @@ from sentinel.replays.judged import JudgedRun
 from sentinel.sinks.plot import drawing, drawn
 
 _SIZE_INCHES = 8.0, 4.0
-_MAX_LINES = 8  # tags of one signal
+_MAX_CURVES_PLOTTED = 8  # tags of one signal
 _MAX_MAGNITUDE = 1e100  # matplotlib's own arithmetic overflows not far above
 
 
@@ -18,7 +18,7 @@ def tags_of(run: JudgedRun, signal: str) -> list[str]:
     signals = run.run_pipeline.log.understanding().signals
     curves = run.curves.of if run.curves else {}
     names = dict.fromkeys([*signals.get(signal, ()), signal])
-    tags = [tag for tag in names if tag in curves][:_MAX_LINES]
+    tags = [tag for tag in names if tag in curves][:_MAX_CURVES_PLOTTED]
     if not tags:
         available = ", ".join(signals) or "none"
         raise SentinelError(

@@ -22,9 +22,9 @@ from sentinel.waiting.waiting import waited_body
 if TYPE_CHECKING:
     from sentinel.config.rules import WrittenRule
 
-_MAX_POINTS = 500  # of a curve in an answer
-_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+_MAX_CURVE_POINTS = 500  # of a curve in an answer
+_TOOL_READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+_TOOL_CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
 
 
 class Tools:
@@ -71,7 +71,7 @@ class Tools:
         `not_finite_at` is the step of the first NaN or infinity, which the values leave out.
         """
         with _refusing():
-            return marked(self._answers.points(run, signal, min(max(limit, 2), _MAX_POINTS)))
+            return marked(self._answers.points(run, signal, min(max(limit, 2), _MAX_CURVE_POINTS)))
 
     def settings(self, run: str) -> str:
         """Show the settings of one run, without secrets."""
@@ -150,7 +150,7 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
     tools = Tools(answers, user_rules)
     tools_by_effect: Sequence[tuple[ToolAnnotations, Sequence[Callable[..., object]]]] = (
         (
-            _READS,
+            _TOOL_READS,
             (
                 tools.list_runs,
                 tools.list_incidents,
@@ -165,7 +165,7 @@ def server(answers: Answers, user_rules: "Callable[[], Sequence[WrittenRule]]") 
                 tools.siblings,
             ),
         ),
-        (_CHANGES, (tools.silence, tools.acknowledge)),
+        (_TOOL_CHANGES, (tools.silence, tools.acknowledge)),
     )
     for annotations, of_effect in tools_by_effect:
         for tool in of_effect:

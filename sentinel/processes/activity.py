@@ -8,7 +8,7 @@ from sentinel.processes.table import PROC, Process, bytes_moved, cpu_seconds, li
 
 _MIN_BUSY_FRACTION = 0.05  # of a core; a process that uses less does not compute
 _MIN_BYTES_PER_SECOND = 1024.0  # a process that reads and writes less than that loads and saves nothing
-_MIN_SECONDS = 5.0  # over which activity is measured
+_MIN_ACTIVITY_SECONDS = 5.0  # over which activity is measured
 _MAX_PROCESSES = 64  # of one training
 _MIB = 1 << 20  # bytes
 
@@ -25,7 +25,7 @@ class Activity:
     def words(self, awake: float) -> str:
         """Return it in words: "in the last 9 min it computed (97% of a core)"; empty if that is too short."""
         seconds = awake - self._started_at
-        if seconds < _MIN_SECONDS:
+        if seconds < _MIN_ACTIVITY_SECONDS:
             return ""
         living = [
             (member.pid, cpu, bytes_) for member, (cpu, bytes_) in self._before.items() if lives(member)

@@ -20,10 +20,10 @@ from sentinel.processes.kernel_log import faulted_in, killed_by_oom
 from sentinel.processes.memory import GroupMemory, memory_of
 from sentinel.processes.table import Process, process, stat_fields
 
-_INFO = struct.Struct("=QQ11Ii")  # struct pidfd_info in its first form
-_EXIT = 1 << 3  # PIDFD_INFO_EXIT
-_GET_INFO = (3 << 30) | (_INFO.size << 16) | (0xFF << 8) | 11  # PIDFD_GET_INFO
-_MAX_TRIES = 20  # to learn how a process of somebody else ended that nobody reaps
+_PIDFD_INFO = struct.Struct("=QQ11Ii")  # struct pidfd_info in its first form
+_PIDFD_INFO_EXIT = 1 << 3  # PIDFD_INFO_EXIT
+_GET_INFO = (3 << 30) | (_PIDFD_INFO.size << 16) | (0xFF << 8) | 11  # PIDFD_GET_INFO
+_MAX_EXIT_TRIES = 20  # to learn how a process of somebody else ended that nobody reaps
 
 
 class Exit(msgspec.Struct, frozen=True):
@@ -94,7 +94,7 @@ class Handle:
         if code is None:
             if is_gone and (killer := self._memory.killer()):
                 return Exit(signal=signal.SIGKILL, killer=killer)
-            return Exit() if is_gone or self._tries >= _MAX_TRIES else None
+            return Exit() if is_gone or self._tries >= _MAX_EXIT_TRIES else None
         number = code & 0x7F
         if not number:
             return Exit(status=code >> 8 & 0xFF)
@@ -105,11 +105,11 @@ class Handle:
 
     def _code(self) -> int | None:
         """Return what `wait` would return of the process; None if it is not known yet, or never will be."""
-        buffer = bytearray(_INFO.pack(_EXIT, *[0] * 13))
+        buffer = bytearray(_PIDFD_INFO.pack(_PIDFD_INFO_EXIT, *[0] * 13))
         with suppress(OSError):
             fcntl.ioctl(self.descriptor, _GET_INFO, buffer)
-            mask, *_, code = _INFO.unpack(bytes(buffer))
-            if mask & _EXIT:
+            mask, *_, code = _PIDFD_INFO.unpack(bytes(buffer))
+            if mask & _PIDFD_INFO_EXIT:
                 return int(code)
         with suppress(OSError, ValueError, IndexError):
             fields = stat_fields(self.process.pid)

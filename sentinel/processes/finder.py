@@ -51,9 +51,9 @@ SHELLS = frozenset(("sh", "bash", "dash", "zsh", "fish", "ksh"))
 COPY_FILES = frozenset(("rsync", "scp", "sftp-server", "sshd", "cp", "rclone", "aws", "gsutil", "dd"))
 """They bring a log from elsewhere, so their ends say nothing about a run."""
 
-_ROOT = Path("/")
+_ROOT_DIRECTORY = Path("/")
 _Key = TypeVar("_Key")
-_MAX_FILES = 100  # of a directory with a log
+_MAX_LOG_FILES = 100  # of a directory with a log
 _COPY_STDIN = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))
 _SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
 _HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
@@ -152,7 +152,7 @@ class Host:
     @cached_property
     def _by_working_directory(self) -> Mapping[Path, list[int]]:
         pairs = ((directory(pid), pid) for pid in self._pids)
-        return _group((path, pid) for path, pid in pairs if path is not None and path != _ROOT)
+        return _group((path, pid) for path, pid in pairs if path is not None and path != _ROOT_DIRECTORY)
 
     @cached_property
     def _holders(self) -> Mapping[File, list[int]]:
@@ -195,7 +195,7 @@ class Host:
     def _of_event_files(self, log: Path) -> LogWriter | None:
         """Return the process that this machine's newest event file names, if it is old enough."""
         with suppress(OSError):
-            files = [*_log_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_FILES)]
+            files = [*_log_files(log), *islice(log.glob(_EVENTS_BELOW), _MAX_LOG_FILES)]
             matches = [(_EVENT_FILE.fullmatch(file.name), file) for file in files]
             local = [
                 (int(match[1]), int(match[3]), file)
@@ -248,4 +248,4 @@ def size_of(log: Path) -> int:
 
 
 def _log_files(log: Path) -> list[Path]:
-    return [*islice(log.iterdir(), _MAX_FILES)] if is_directory(log) else [log]
+    return [*islice(log.iterdir(), _MAX_LOG_FILES)] if is_directory(log) else [log]

@@ -25,9 +25,9 @@ from sentinel.processes.ranks import Rank, rank_names
 from sentinel.processes.stacks import DumpedFrame, Stack, frames_of
 from sentinel.processes.table import started_at
 
-_FILE_NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
-_TEMPORARY = Path("/tmp")  # noqa: S108  where older versions write
-_MAX_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
+_DUMP_NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
+_DUMP_DIRECTORY = Path("/tmp")  # noqa: S108  where older versions write
+_MAX_DUMP_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
 _MAX_COLLECTIVES = 4  # different last ones in one text
 
 
@@ -65,7 +65,7 @@ def last_collectives(ranks: Sequence[Rank], log: Path) -> str:
 
 def _last_by_group(ranks: Sequence[Rank], log: Path) -> Iterator[tuple[Rank, _Collective]]:
     """Yield the last collective of each rank in each group."""
-    free_bytes = _MAX_BYTES
+    free_bytes = _MAX_DUMP_BYTES
     for rank in ranks:
         contents = (
             file for directory in _directories(rank, log) for file in _recordings(rank, directory, free_bytes)
@@ -85,14 +85,14 @@ def _directories(rank: Rank, log: Path) -> Iterator[Path]:
     yield log if is_directory(log) else log.parent
     with suppress(KeyError):
         yield Path(pwd.getpwuid(rank.process.user).pw_dir) / ".cache" / "torch"
-    yield _TEMPORARY
+    yield _DUMP_DIRECTORY
 
 
 def _recordings(rank: Rank, directory: Path, max_bytes: int) -> Iterator[bytes]:
     """Yield the files that a rank has written to a directory since it was started."""
     with suppress(OSError):
         for name in os.listdir(directory):
-            match = _FILE_NAME.fullmatch(name)
+            match = _DUMP_NAME.fullmatch(name)
             if match is None or int(match[1]) != rank.number:
                 continue
             descriptor = os.open(directory / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

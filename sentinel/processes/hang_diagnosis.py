@@ -20,7 +20,7 @@ from sentinel.processes.stacks import Frame, Stack
 _MIN_BUSY_FRACTION = 0.05  # of a core; a process that uses less does not compute
 _MIN_RANKS = 3  # among which one can be the odd one
 _MAX_FRAMES = 8  # of a rank, as evidence
-_MAX_CHARACTERS = 4000  # of the frames of all ranks
+_MAX_FRAME_CHARACTERS = 4000  # of the frames of all ranks
 _LOADER_FILES = ("dataloader.py", "queues.py", "queue.py")  # where a training waits for its loader workers
 
 
@@ -70,7 +70,7 @@ class RankSample(NamedTuple):
         return waits and any(worker.is_in_training_code for worker in self.workers)
 
 
-class _Cause(NamedTuple):
+class _HangCause(NamedTuple):
     """The kind of a diagnosis, the ranks that the others wait for, and what these do."""
 
     kind: str
@@ -82,7 +82,7 @@ def diagnose(ranks: Sequence[RankSample], death: str = "") -> HangDiagnosis:
     """Return why some ranks hang. ``death`` says that one of them died: "Rank 2 of 4 died: SIGKILL"."""
     if not ranks:
         return HangDiagnosis()
-    cause = _cause(ranks) if not death else _Cause("gone")
+    cause = _cause(ranks) if not death else _HangCause("gone")
     if death or cause.culprits:
         waiting_ranks = [member for member in ranks if member not in cause.culprits]
         sentences = [death or f"{_who(cause.culprits)} {cause.words}", *_waiting(waiting_ranks)]
@@ -91,28 +91,28 @@ def diagnose(ranks: Sequence[RankSample], death: str = "") -> HangDiagnosis:
     return HangDiagnosis(". ".join(sentences), cause.kind, _all_frames(ranks), ranks[0].rank.world)
 
 
-def _cause(ranks: Sequence[RankSample]) -> _Cause:
+def _cause(ranks: Sequence[RankSample]) -> _HangCause:
     stopped = [member for member in ranks if member.sample.state in "Tt"]
     if stopped:
         pids = " ".join(str(member.rank.process.pid) for member in stopped)
         remedy = f"`kill -CONT {pids}` lets {'it' if len(stopped) == 1 else 'them'} go on"
         words = f"{_is(stopped)} stopped by a signal{_at_frames(stopped)}, and {remedy}"
-        return _Cause("stopped", stopped, words)
+        return _HangCause("stopped", stopped, words)
     waiting = [member for member in ranks if member.sample.state == "D"]
     if waiting:
         words = f"{_is(waiting)} waiting for a device{_in_kernel(waiting)}{_at_frames(waiting)}"
-        return _Cause("device", waiting, words)
+        return _HangCause("device", waiting, words)
     starved = [member for member in ranks if member.is_starved]
     if starved and len(starved) < max(len(ranks), 2):
-        return _Cause("loader", starved, _loading(starved))
+        return _HangCause("loader", starved, _loading(starved))
     apart = _apart(ranks, lines=False)
     apart = _apart(ranks, lines=True) if apart == [] else apart
     if not apart:
-        return _Cause("unlike" if apart is None else "alike")
+        return _HangCause("unlike" if apart is None else "alike")
     if any(member.sample.location is None for member in apart):
-        return _Cause("apart", apart, _without_line(apart))
+        return _HangCause("apart", apart, _without_line(apart))
     activities = enumeration(sorted({member.sample.activity for member in apart}))
-    return _Cause("apart", apart, f"{_is(apart)}{_at_frames(apart)}, {activities}")
+    return _HangCause("apart", apart, f"{_is(apart)}{_at_frames(apart)}, {activities}")
 
 
 def _apart(ranks: Sequence[RankSample], *, lines: bool) -> list[RankSample] | None:
@@ -229,4 +229,4 @@ def _all_frames(ranks: Iterable[RankSample]) -> str:
         for title, sample in samples:
             calls = " < ".join(map(str, sample.stack.frames[:_MAX_FRAMES]))
             lines.append(f"{title}: {calls or sample.stack.unknown}")
-    return "; ".join(lines)[:_MAX_CHARACTERS]
+    return "; ".join(lines)[:_MAX_FRAME_CHARACTERS]

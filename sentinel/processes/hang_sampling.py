@@ -21,10 +21,10 @@ from sentinel.processes.table import Process, arguments, cpu_seconds, lives, pro
 
 ENDED = Stack(unknown="it has ended")
 
-_PAUSE_SECONDS = 1.0  # between the two dumps of a process
-_MAX_SECONDS = 20.0  # for all dumps
+_SAMPLE_PAUSE_SECONDS = 1.0  # between the two dumps of a process
+_MAX_SAMPLING_SECONDS = 20.0  # for all dumps
 _MAX_WORKERS = 16  # of a rank
-_MAX_PROCESSES = 64  # of a training
+_MAX_SAMPLED_PROCESSES = 64  # of a training
 _MAX_DUMPS = 4  # at once
 _MAX_DEVICES_SECONDS = 5.0  # for what is known of the devices, beside the dumps
 
@@ -63,7 +63,7 @@ class HangSampling:
         return self._diagnosis or HangDiagnosis()
 
     def _run(self) -> None:
-        deadline = threading.Timer(_MAX_SECONDS, self._is_late.set)
+        deadline = threading.Timer(_MAX_SAMPLING_SECONDS, self._is_late.set)
         deadline.start()
         self._diagnosis = self._diagnose()
         deadline.cancel()
@@ -94,8 +94,8 @@ class HangSampling:
         """Return what a process does between two stack dumps; nothing if its pid was reused."""
         first = self._stack(target)
         before = cpu_seconds(target.pid)
-        threading.Event().wait(_PAUSE_SECONDS)
-        busy = (cpu_seconds(target.pid) - before) / _PAUSE_SECONDS
+        threading.Event().wait(_SAMPLE_PAUSE_SECONDS)
+        busy = (cpu_seconds(target.pid) - before) / _SAMPLE_PAUSE_SECONDS
         second = self._stack(target)
         now = process(target.pid)
         if now is None or now.started != target.started:
@@ -118,7 +118,7 @@ def _workers(ranks: Iterable[Rank], targets: Mapping[int, Process]) -> Mapping[i
     """Return the processes that each rank started to load data, by the number of the rank's process."""
     by_rank: dict[int, list[Process]] = {rank.process.pid: [] for rank in ranks}
     programs = {pid: arguments(pid) for pid in by_rank}  # which forked workers share
-    free = _MAX_PROCESSES - len(by_rank)
+    free = _MAX_SAMPLED_PROCESSES - len(by_rank)
     for child in targets.values():
         workers = by_rank.get(child.parent)
         if workers is None or child.pid in by_rank or len(workers) >= _MAX_WORKERS or not free:

@@ -13,11 +13,11 @@ from pathlib import Path
 from sentinel.common.text import clean_text
 from sentinel.processes.table import PROC, Process, seconds_awake
 
-_LOG = Path("/dev/kmsg")
+_KERNEL_LOG = Path("/dev/kmsg")
 _INITIAL_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO: process numbers are those of the machine
-_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
-_KILLED = rb"Killed process %d \("
-_FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
+_KERNEL_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
+_KILLED_PROCESS = rb"Killed process %d \("
+_SEGMENTATION_FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
 _XID = (  # of NVIDIA's driver; an error of the whole GPU names no process
     rb"NVRM: Xid \(PCI:([\da-fA-F:.]+)\): (\d+)(?:, pid='?(?:%d|<unknown>)'?, name=[^,]*)?, (?!pid=)(.+)"
 )
@@ -27,13 +27,13 @@ _MAX_RECORD_BYTES = 8192  # of one read; the kernel gives one record at a time
 
 def killed_by_oom(target: Process) -> bool | None:
     """Return whether the OOM killer ended a process; None if the log cannot be asked."""
-    records = _search(target, _KILLED)
+    records = _search(target, _KILLED_PROCESS)
     return None if records is None else bool(records)
 
 
 def faulted_in(target: Process) -> str:
     """Return the library in which a process's main thread had a segmentation fault; empty if unknown."""
-    records = _search(target, _FAULT)
+    records = _search(target, _SEGMENTATION_FAULT)
     return clean_text(os.fsdecode(records[-1][1]), 60) if records else ""
 
 
@@ -64,7 +64,7 @@ def _search(target: Process, words: bytes) -> list[re.Match[bytes]] | None:
 
 def _records() -> Iterator[tuple[float, bytes]]:
     """Yield the records of the kernel's log, with the seconds since the machine started."""
-    log = os.open(_LOG, os.O_RDONLY | os.O_NONBLOCK)
+    log = os.open(_KERNEL_LOG, os.O_RDONLY | os.O_NONBLOCK)
     try:
         while True:
             try:
@@ -73,7 +73,7 @@ def _records() -> Iterator[tuple[float, bytes]]:
                 return
             except BrokenPipeError:  # it was overwritten meanwhile
                 continue
-            if parts := _RECORD.match(record):
+            if parts := _KERNEL_RECORD.match(record):
                 yield int(parts[1]) / 1e6, parts[2]
     finally:
         os.close(log)

@@ -17,13 +17,13 @@ from sentinel.common.paths import exists
 from sentinel.processes.kernel_log import killed_by_oom
 from sentinel.processes.table import PROC, Process
 
-_UNLIMITED = 1 << 60  # bytes; version 1 says nearly 2**63 where there is no limit
+_UNLIMITED_BYTES = 1 << 60  # bytes; version 1 says nearly 2**63 where there is no limit
 _GIB = 1 << 30  # bytes
 
 # files of a control group, of version 2 and of version 1
-_LIMITS = "memory.max", "memory.limit_in_bytes"
-_USES = "memory.current", "memory.usage_in_bytes"
-_COUNTS = "memory.events", "memory.oom_control"
+_LIMIT_FILES = "memory.max", "memory.limit_in_bytes"
+_USE_FILES = "memory.current", "memory.usage_in_bytes"
+_KILL_COUNT_FILES = "memory.events", "memory.oom_control"
 
 
 class GroupMemory(msgspec.Struct, frozen=True):
@@ -47,12 +47,12 @@ class GroupMemory(msgspec.Struct, frozen=True):
 
     def limit(self) -> int | None:
         """Return the bytes that the group may use; None if only the machine bounds them."""
-        limits = [_cgroup_number(cgroup, *_LIMITS) for cgroup in _upwards(self.group)]
-        return min((limit for limit in limits if limit and limit < _UNLIMITED), default=None)
+        limits = [_cgroup_number(cgroup, *_LIMIT_FILES) for cgroup in _upwards(self.group)]
+        return min((limit for limit in limits if limit and limit < _UNLIMITED_BYTES), default=None)
 
     def used(self) -> int | None:
         """Return the bytes that the group uses."""
-        return _cgroup_number(self.group, *_USES) if self.group else None
+        return _cgroup_number(self.group, *_USE_FILES) if self.group else None
 
 
 def memory_of(target: Process) -> GroupMemory:
@@ -72,7 +72,7 @@ def _group(pid: int) -> Path | None:
             key = "memory" if kind == "cgroup" else ""
             if key in paths and (kind == "cgroup2" or "memory" in options):
                 cgroup = Path(point) / os.path.relpath(paths[key], root)
-                if any(exists(cgroup / name) for name in _COUNTS):
+                if any(exists(cgroup / name) for name in _KILL_COUNT_FILES):
                     return cgroup
     return None
 
@@ -89,14 +89,14 @@ def _mounts() -> Iterator[tuple[str, str, str, list[str]]]:
 
 def _upwards(cgroup: Path | None) -> Iterator[Path]:
     """Yield the group and those above it."""
-    while cgroup is not None and any(exists(cgroup / name) for name in _LIMITS):
+    while cgroup is not None and any(exists(cgroup / name) for name in _LIMIT_FILES):
         yield cgroup
         cgroup = cgroup.parent
 
 
 def _kills(cgroup: Path | None) -> int:
     """Return how many processes of a group the OOM killer has ended."""
-    return (_cgroup_number(cgroup, *_COUNTS, label="oom_kill ") or 0) if cgroup else 0
+    return (_cgroup_number(cgroup, *_KILL_COUNT_FILES, label="oom_kill ") or 0) if cgroup else 0
 
 
 def _cgroup_number(cgroup: Path, *names: str, label: str = "") -> int | None:

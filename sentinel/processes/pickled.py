@@ -7,21 +7,21 @@ booleans, numbers, text, tuples, lists and dictionaries. One that names a class 
 from pickletools import genops
 from typing import Any
 
-_VALUES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-_ARGUMENTS = frozenset(
+_VALUE_OPCODES = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_ARGUMENT_OPCODES = frozenset(
     (
         *("BININT", "BININT1", "BININT2", "LONG1", "BINFLOAT"),
         *("SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
     )
 )
 _MAX_INSTRUCTIONS = 1_000_000  # some seconds; a full flight recorder takes a third of them
-_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}  # numbers of items
-_EMPTY = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
+_TUPLE_OPCODES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}  # numbers of items
+_EMPTY_OPCODES = {"EMPTY_TUPLE": tuple, "EMPTY_LIST": list, "EMPTY_DICT": dict}
 
 
 def data_of(pickled: bytes) -> Any:
     """Return the data of a pickle. Raises ValueError if it holds anything else, is cut or very long."""
-    machine = _Machine()
+    machine = _PickleMachine()
     try:
         for count, (instruction, argument, _) in enumerate(genops(pickled)):
             if count >= _MAX_INSTRUCTIONS:
@@ -32,7 +32,7 @@ def data_of(pickled: bytes) -> Any:
         raise ValueError("not a pickle") from error
 
 
-class _Machine:
+class _PickleMachine:
     """What was built so far: values on a stack, where groups of them begin, and a memo by number."""
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class _Machine:
     def _value(self, name: str, argument: Any) -> Any:
         if name in ("BINGET", "LONG_BINGET"):
             return self._memo[argument]
-        if name in _ARGUMENTS:
+        if name in _ARGUMENT_OPCODES:
             return argument
-        if name in _VALUES:
-            return _VALUES[name]
-        if name in _EMPTY:
-            return _EMPTY[name]()
-        if name == "TUPLE" or name in _TUPLES:
-            return tuple(self._pop(_TUPLES.get(name)))
+        if name in _VALUE_OPCODES:
+            return _VALUE_OPCODES[name]
+        if name in _EMPTY_OPCODES:
+            return _EMPTY_OPCODES[name]()
+        if name == "TUPLE" or name in _TUPLE_OPCODES:
+            return tuple(self._pop(_TUPLE_OPCODES.get(name)))
         raise ValueError(f"not data: {name}")
 
     def _container_and_values(self, count: int | None) -> tuple[Any, list[Any]]:

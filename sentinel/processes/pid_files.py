@@ -24,14 +24,14 @@ from sentinel.runs.state import last_write
 
 _MAX_START_SECONDS = 600.0  # after its start at the latest a training writes its number
 _CLOCK_SLACK_SECONDS = 60.0  # by which the clock may have been set since
-_MAX_BYTES = 1 << 16  # that are read of a file
+_MAX_PID_FILE_BYTES = 1 << 16  # that are read of a file
 _PID = re.compile(r"\s*(\d{1,10})\s*")
 _WANDB_LINE = re.compile(  # the first one of `logs/debug.log`
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ \w+ +MainThread:(\d{1,10}) "
 )
 
 
-class _Entry(NamedTuple):
+class _PidEntry(NamedTuple):
     """The process that a file of ``owner`` named at some time. ``host`` is empty if it does not say where."""
 
     file: str
@@ -50,7 +50,7 @@ def find_named_process(log: Path) -> LogWriter | Writer:
     return Writer()
 
 
-def _named_writer(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
+def _named_writer(entry: _PidEntry, last_write_at: float) -> LogWriter | Writer:
     local_host = socket.gethostname()
     file = clean_text(entry.file, 80)
     names = f"{file} names process {entry.pid}"
@@ -65,12 +65,12 @@ def _named_writer(entry: _Entry, last_write_at: float) -> LogWriter | Writer:
     return LogWriter(writer, f"is named by {file}") if fits else Writer()
 
 
-def _of_wandb(log: Path) -> Iterator[_Entry]:
+def _of_wandb(log: Path) -> Iterator[_PidEntry]:
     debug = log / "logs" / "debug.log"
     with suppress(OSError, UnicodeDecodeError):
         if line := _WANDB_LINE.match(_beginning(debug)):
             started_at = datetime.fromisoformat(line[1]).timestamp()  # its times are local
-            yield _Entry("W&B's log", int(line[2]), debug.stat().st_uid, started_at, _host(log))
+            yield _PidEntry("W&B's log", int(line[2]), debug.stat().st_uid, started_at, _host(log))
 
 
 def _host(log: Path) -> str:
@@ -82,7 +82,7 @@ def _host(log: Path) -> str:
     return str(metadata.get("host", "")) if isinstance(metadata, dict) else ""
 
 
-def _of_pid_files(log: Path) -> Iterator[_Entry]:
+def _of_pid_files(log: Path) -> Iterator[_PidEntry]:
     """Yield the process of the pid file with the log's name, else those of all in its directory."""
     directory = log if is_directory(log) else log.parent
     files = sorted(directory.glob("*.pid"))
@@ -90,9 +90,9 @@ def _of_pid_files(log: Path) -> Iterator[_Entry]:
         with suppress(OSError, UnicodeDecodeError):
             if number := _PID.fullmatch(_beginning(file)):
                 status = file.stat()
-                yield _Entry(file.name, int(number[1]), status.st_uid, status.st_mtime)
+                yield _PidEntry(file.name, int(number[1]), status.st_uid, status.st_mtime)
 
 
 def _beginning(file: Path) -> str:
     with file.open("rb") as opened:
-        return opened.read(_MAX_BYTES).decode()
+        return opened.read(_MAX_PID_FILE_BYTES).decode()

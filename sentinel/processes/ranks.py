@@ -60,7 +60,7 @@ class _RankKeys(NamedTuple):
     world: int
 
 
-class _Member(NamedTuple):
+class _TeamMember(NamedTuple):
     """What a process says of itself. It is ``settled`` if it was not about to become another program."""
 
     process: Process
@@ -77,7 +77,7 @@ class Roster:
         self._processes = processes
         newest = max((process.started for process in processes.values()), default=0)
         settled = newest - ticks_per_second()
-        self.members: Mapping[int, _Member] = {
+        self.members: Mapping[int, _TeamMember] = {
             pid: _member(process, before.get(pid), settled) for pid, process in processes.items()
         }
         self._keys = {pid: member.keys for pid, member in self.members.items() if member.keys is not None}
@@ -123,7 +123,7 @@ class Roster:
         return member.spawned if member else is_spawned(target)
 
 
-def _member(target: Process, before: _Member | None, settled: int) -> _Member:
+def _member(target: Process, before: _TeamMember | None, settled: int) -> _TeamMember:
     """Return what a process says of itself, or what was read of it ``before`` if it is the same program.
 
     ``settled`` is the time in clock ticks before which a process was started that has become its program.
@@ -131,7 +131,7 @@ def _member(target: Process, before: _Member | None, settled: int) -> _Member:
     if before is not None and before.settled and before.process[:5] == target[:5]:
         return before
     keys = None if target.name in SHELLS | {LOADER} else _rank_keys(target)
-    return _Member(target, keys, is_spawned(target), target.started < settled)
+    return _TeamMember(target, keys, is_spawned(target), target.started < settled)
 
 
 def _rank_keys(target: Process) -> _RankKeys | None:

@@ -16,17 +16,17 @@ import msgspec
 
 from sentinel.common.text import clean_text
 
-_ADDRESS = ("127.0.0.1", 28028)  # host and port
-_REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"
-_REPLIES = 3  # lines before the status
-_MAX_SECONDS = 4.0  # for a request
-_MAX_BYTES = 1 << 22  # of an answer
+_RAS_ADDRESS = ("127.0.0.1", 28028)  # host and port
+_RAS_REQUEST = b"CLIENT PROTOCOL 2\nSET FORMAT json\nTIMEOUT 2\nSTATUS\n"
+_RAS_REPLY_LINES = 3  # lines before the status
+_MAX_RAS_SECONDS = 4.0  # for a request
+_MAX_RAS_BYTES = 1 << 22  # of an answer
 _MAX_RANKS = 4  # in one text
 _GOOD = (0, 7)  # ncclSuccess and ncclInProgress
 _ERRORS = {1: "CUDA error", 2: "system error", 3: "internal error", 5: "invalid usage", 6: "remote error"}
 
 
-class _PeerStatus(msgspec.Struct):
+class _NcclPeerStatus(msgspec.Struct):
     """The errors of a rank that answered, and why one did not answer."""
 
     init_state: int = 0
@@ -35,18 +35,18 @@ class _PeerStatus(msgspec.Struct):
     considered_dead: bool = False
 
 
-class _Peer(msgspec.Struct):
+class _NcclPeer(msgspec.Struct):
     rank: int
     host: str
     pid: int
-    status: _PeerStatus
+    status: _NcclPeerStatus
     collective_counts: dict[str, int] = {}
 
 
 class _Communicator(msgspec.Struct):
     size: int
-    ranks: list[_Peer]
-    missing_ranks: list[_Peer] = []
+    ranks: list[_NcclPeer]
+    missing_ranks: list[_NcclPeer] = []
 
 
 class _RasAnswer(msgspec.Struct):
@@ -76,12 +76,12 @@ def ras_problems(pids: Collection[int]) -> str:
 
 def _ras_status() -> bytes:
     """Return the status as NCCL sent it, without its first lines. Raises OSError if nobody answers."""
-    with socket.create_connection(_ADDRESS, _MAX_SECONDS) as peer, peer.makefile("rb") as stream:
-        deadline = threading.Timer(_MAX_SECONDS, _hang_up, [peer])
+    with socket.create_connection(_RAS_ADDRESS, _MAX_RAS_SECONDS) as peer, peer.makefile("rb") as stream:
+        deadline = threading.Timer(_MAX_RAS_SECONDS, _hang_up, [peer])
         deadline.start()
         try:
-            peer.sendall(_REQUEST)
-            return stream.read(_MAX_BYTES).split(b"\n", _REPLIES)[-1]
+            peer.sendall(_RAS_REQUEST)
+            return stream.read(_MAX_RAS_BYTES).split(b"\n", _RAS_REPLY_LINES)[-1]
         finally:
             deadline.cancel()
 
@@ -100,20 +100,20 @@ def _is_about(answer: _RasAnswer, pids: set[int]) -> bool:
     return bool(pids) and any(pids <= theirs for theirs in by_host.values())
 
 
-def _missing(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _missing(communicator: _Communicator) -> Iterator[tuple[_NcclPeer, str]]:
     for peer in communicator.missing_ranks:
         if peer.status.considered_dead or peer.status.unresponsive:
             yield peer, "is considered dead" if peer.status.considered_dead else "does not answer"
 
 
-def _failed(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _failed(communicator: _Communicator) -> Iterator[tuple[_NcclPeer, str]]:
     for peer in communicator.ranks:
         codes = (code for code in (peer.status.init_state, peer.status.async_error) if code not in _GOOD)
         if code := next(codes, 0):
             yield peer, f"has failed: {_ERRORS.get(code, f'error {code}')}"
 
 
-def _lagging(communicator: _Communicator) -> Iterator[tuple[_Peer, str]]:
+def _lagging(communicator: _Communicator) -> Iterator[tuple[_NcclPeer, str]]:
     """Yield the ranks that launched fewer collectives of one kind than most of them."""
     for kind in {kind: None for peer in communicator.ranks for kind in peer.collective_counts}:
         counts = Counter(peer.collective_counts.get(kind, 0) for peer in communicator.ranks)

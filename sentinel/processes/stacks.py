@@ -20,9 +20,9 @@ from sentinel.common.installation import install
 from sentinel.common.paths import exists
 from sentinel.common.text import clean_text
 
-_MAX_SECONDS = 5.0  # for one stack
-_MAX_TRIES = 3  # for one stack
-_MAX_BYTES = 1 << 20  # of what py-spy prints
+_MAX_DUMP_SECONDS = 5.0  # for one stack
+_MAX_DUMP_TRIES = 3  # for one stack
+_MAX_DUMP_BYTES = 1 << 20  # of what py-spy prints
 _MAX_FRAMES = 64  # of a thread
 _LIBRARIES = ("/site-packages/", "/dist-packages/", "/lib/python3", "/lib64/python3", "<frozen", "<string>")
 """Parts of the paths of code that is not the training's own."""
@@ -62,13 +62,13 @@ class DumpedFrame(msgspec.Struct):
     short_filename: str | None = None
 
 
-class _Thread(msgspec.Struct):
+class _DumpedThread(msgspec.Struct):
     frames: list[DumpedFrame]
     os_thread_id: int | None = None
     thread_name: str | None = None
 
 
-_decoder = msgspec.json.Decoder(list[_Thread])
+_decoder = msgspec.json.Decoder(list[_DumpedThread])
 
 
 def py_spy() -> str | None:
@@ -83,8 +83,8 @@ def stack_of(pid: int, now: Callable[[], float] = time.monotonic) -> Stack:
     if program is None:
         return Stack(unknown=f"py-spy is not installed ({install('stacks')})")
     errors = ""
-    until = now() + _MAX_SECONDS
-    for _ in range(_MAX_TRIES):
+    until = now() + _MAX_DUMP_SECONDS
+    for _ in range(_MAX_DUMP_TRIES):
         seconds = until - now()
         if seconds <= 0:
             break
@@ -107,9 +107,9 @@ def _program_output(command: Sequence[str], seconds: float) -> tuple[bytes, str]
             output = b""
             errors = b""
             if process.stdout is not None and process.stderr is not None:
-                output = process.stdout.read(_MAX_BYTES)
+                output = process.stdout.read(_MAX_DUMP_BYTES)
                 process.stdout.close()  # so that a program that would print more ends
-                errors = process.stderr.read(_MAX_BYTES)
+                errors = process.stderr.read(_MAX_DUMP_BYTES)
         finally:
             deadline.cancel()
             process.kill()

@@ -27,7 +27,7 @@ RANK_KEYS = frozenset(
 _MAX_DESCRIPTORS = 1000  # of a process
 _MAX_PATH_LENGTH = 4096  # characters
 _MAX_STAT_BYTES = 4096  # of `/proc/PID/stat`
-_MAX_BYTES = 1 << 17  # of the arguments or the environment of a process
+_MAX_PROC_BYTES = 1 << 17  # of the arguments or the environment of a process
 
 File = tuple[int, int]  # device and inode
 
@@ -185,7 +185,7 @@ def ticks_per_second() -> int:
 
 def _proc_parts(pid: int, name: str) -> list[bytes]:
     with suppress(OSError), (PROC / str(pid) / name).open("rb") as file:
-        return [part for part in file.read(_MAX_BYTES).split(b"\0") if part]
+        return [part for part in file.read(_MAX_PROC_BYTES).split(b"\0") if part]
     return []
 
 

@@ -18,7 +18,7 @@ PROBABLY_WRITES = "probably writes the log"
 
 _MIN_AGREEMENTS = 3  # times that a log grew by what the process wrote
 _MAX_OTHER_BYTES = 1 << 16  # that a process writes beside a log, to its console for example
-_WATCHERS = ("sentinel", "tensorboard")  # programs that name a log and read it
+_WATCHER_COMMANDS = ("sentinel", "tensorboard")  # programs that name a log and read it
 
 
 class WriteRate:
@@ -69,7 +69,7 @@ def _candidates(log: Path, host: Host) -> Iterator[Process]:
     owners = {*files.values()}
     for process in host.about(log):
         is_reader = bool(host.open(process.pid).reads & files.keys()) or any(
-            Path(word).name in _WATCHERS for word in arguments(process.pid)[:3]
+            Path(word).name in _WATCHER_COMMANDS for word in arguments(process.pid)[:3]
         )
         if process.user in owners and process.name not in COPY_FILES | SHELLS and not is_reader:
             yield process

@@ -16,8 +16,8 @@ from sentinel.sources.base import Run
 from sentinel.sources.discovery import common_path, discover, run_name
 from sentinel.sources.location import Location
 
-_MAX_FILES = 2000  # of one run, whose sizes and times are read
-_MAX_LEVELS = 3  # of directories below that of a run
+_MAX_FILES_STAMPED = 2000  # of one run, whose sizes and times are read
+_MAX_FOLDER_LEVELS = 3  # of directories below that of a run
 
 Stamp = tuple[object, ...]
 """Equal while no file of a run has changed; an empty one is equal to none."""
@@ -92,7 +92,7 @@ def _stamp(run: Run, logs: Collection[str]) -> Stamp:
 def _scanned_directories(directory: str, level: int) -> Iterator[tuple[str, int, int]]:
     try:
         with os.scandir(directory) as scanned:
-            entries = [*scanned][:_MAX_FILES]
+            entries = [*scanned][:_MAX_FILES_STAMPED]
     except OSError:
         return
     for entry in entries:
@@ -100,7 +100,7 @@ def _scanned_directories(directory: str, level: int) -> Iterator[tuple[str, int,
             if not entry.is_dir(follow_symlinks=False):
                 status = entry.stat()
                 yield entry.path, status.st_size, status.st_mtime_ns
-            elif level < _MAX_LEVELS:
+            elif level < _MAX_FOLDER_LEVELS:
                 yield from _scanned_directories(entry.path, level + 1)
         except OSError:
             continue

@@ -23,10 +23,10 @@ from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import common_path, discover, nothing_read, run_name
 from sentinel.sources.location import Location
 
-_MAX_POINTS = 2_000_000  # of all runs together, if there are at most `_FEW_RUNS`
+_MAX_SCANNED_POINTS = 2_000_000  # of all runs together, if there are at most `_FEW_RUNS`
 _FEW_RUNS = 32
-_ENOUGH = 0.75  # fraction of the limit; sources give whole rows, and another poll would cost more
-_MIN_POINTS = 64  # of a run, if there are very many; even fewer are enough to recognise a framework
+_ENOUGH_OF_LIMIT = 0.75  # fraction of the limit; sources give whole rows, and another poll would cost more
+_MIN_SCANNED_POINTS = 64  # of a run, if there are very many; even fewer are enough to recognise a framework
 
 
 class ListedRun(msgspec.Struct, frozen=True):
@@ -102,7 +102,7 @@ def list_runs(
     if not discovered.runs:
         raise SentinelError(nothing_read(paths, discovered.unread))
     run_count = len(discovered.runs)  # each run has a fixed cost, so many runs leave less time for points
-    limit = max(_MIN_POINTS, _MAX_POINTS // max(run_count, run_count**2 // _FEW_RUNS))
+    limit = max(_MIN_SCANNED_POINTS, _MAX_SCANNED_POINTS // max(run_count, run_count**2 // _FEW_RUNS))
     pipeline = Pipeline((detector for detector in detectors if isinstance(detector, Detector)), {}, signals)
     base = common_path(paths)
 
@@ -148,13 +148,13 @@ def _training_by_log(logs: Sequence[RunOverview]) -> dict[str, str]:
     return trainings_of({_id(log): log.metadata for log in best_first})
 
 
-class _Scanned(msgspec.Struct, frozen=True):
+class _ScannedRun(msgspec.Struct, frozen=True):
     observation: Observation
     failure: str | None
     read_issues: Sequence[ReadIssue]
 
 
-def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _Scanned:
+def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _ScannedRun:
     """Read about ``limit`` points of a run."""
     run_pipeline = pipeline.track(run, name)
     log = run_pipeline.log
@@ -164,11 +164,11 @@ def _scan(pipeline: Pipeline, run: Run, name: str, limit: int, now: float) -> _S
         ingested = run_pipeline.ingest(limit, math.nan, guard)
         read_issues += ingested.read_issues
         more = ingested.more and run.id not in guard.failures
-        if not more or log.metadata.points > _ENOUGH * limit:
+        if not more or log.metadata.points > _ENOUGH_OF_LIMIT * limit:
             break
     for chunk in () if more else flush(run.source, log.cursor):
         log.metadata.count(chunk)
     observation = guard(run, "the listing", partial(observe, log, not more, now))
     if observation is None:
         observation = Observation(pipeline.track(run, name).log.overview(), whole=False, silent_seconds=0.0)
-    return _Scanned(observation, guard.failures.get(run.id), read_issues)
+    return _ScannedRun(observation, guard.failures.get(run.id), read_issues)

@@ -31,7 +31,7 @@ class Keep(msgspec.Struct, frozen=True):
     reason: str
 
 
-class _Metric(msgspec.Struct, frozen=True):
+class _CheckpointMetric(msgspec.Struct, frozen=True):
     """A metric of held-out data. ``stated`` says that the run's settings name it."""
 
     name: str
@@ -95,7 +95,7 @@ def checkpoint_to_keep(
 
 def _metrics(
     tags: Mapping[str, Sequence[str]], curves: Mapping[str, Curve], settings: Mapping[str, FoundSetting]
-) -> Iterator[_Metric]:
+) -> Iterator[_CheckpointMetric]:
     """Yield the stated metric, the evaluation loss, then the scores that are logged."""
     stated = str(_setting_value(settings, _SELECTS_BY) or "")
     words = stated.removeprefix("eval_")
@@ -105,11 +105,11 @@ def _metrics(
         (tag for tag in curves if words and tag in (f"eval/{words}", f"eval_{words}", words)), None
     )
     if stated_tag is not None:
-        yield _Metric(clean_text(stated), curves[stated_tag].points(), higher, stated=True)
+        yield _CheckpointMetric(clean_text(stated), curves[stated_tag].points(), higher, stated=True)
     metric_choices = [(Signal.EVAL_LOSS, False), *((s, True) for s in _HIGHER), *((s, False) for s in _LOWER)]
     for signal, is_higher in metric_choices:
         for tag in [tag for tag in tags.get(signal, ())[:1] if tag in curves and tag != stated_tag]:
-            yield _Metric(measure_of(signal).label, curves[tag].points(), is_higher)
+            yield _CheckpointMetric(measure_of(signal).label, curves[tag].points(), is_higher)
 
 
 def _setting_value(settings: Mapping[str, FoundSetting], name: str) -> object:

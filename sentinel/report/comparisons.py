@@ -11,7 +11,7 @@ from sentinel.detectors.evidence import measure_of
 if TYPE_CHECKING:
     from sentinel.comparison.measures import Comparison
 
-_MAX_VALUES = 8  # that are shown one by one
+_MAX_ARMS_SHOWN = 8  # that are shown one by one
 
 
 def title(comparison: "Comparison") -> str:
@@ -24,7 +24,7 @@ def title(comparison: "Comparison") -> str:
     if comparison.is_with_baseline:
         (run,), good = comparison.arms.values()
         return clean_text(f"{run} beside {f'{len(good)} runs of ' if len(good) > 1 else ''}the baseline", 500)
-    if len(comparison.arms) > _MAX_VALUES:
+    if len(comparison.arms) > _MAX_ARMS_SHOWN:
         runs = sum(map(len, comparison.arms.values()))
         return clean_text(f"{comparison.setting}: {len(comparison.arms)} values, {runs} runs", 500)
     arm_texts = (f"{value} ({counted(len(runs), 'run')})" for value, runs in comparison.arms.items())
@@ -50,7 +50,7 @@ def _ends(ends: Mapping[str, float]) -> str:
 
     Of many values they are the lowest, the middle and the highest end.
     """
-    if len(ends) <= _MAX_VALUES:
+    if len(ends) <= _MAX_ARMS_SHOWN:
         return "   ".join(f"{value}: {end:.4g}" for value, end in ends.items())
     (low, least), *_, (high, most) = sorted(ends.items(), key=itemgetter(1))
     return f"{low}: {least:.4g}   median: {median(ends.values()):.4g}   {high}: {most:.4g}"

@@ -16,9 +16,9 @@ from sentinel.incidents.json_body import utc_text
 from sentinel.report.comparisons import statements, title
 
 _MAX_ROWS = 20  # of a table
-_MAX_FAILURES = 5000  # in a report; the tables on disk have all
+_MAX_FAILURES_SHOWN = 5000  # in a report; the tables on disk have all
 _MAX_COMPARISONS = 500  # in a report; its JSON has all
-_MAX_WORST = 50  # failures in a list
+_MAX_WORST_FAILURES = 50  # failures in a list
 _HOUR_SECONDS = 3600.0
 
 
@@ -125,12 +125,12 @@ class CostOfFailures(msgspec.Struct, frozen=True):
     @property
     def worst(self) -> Sequence[Failure]:
         """The fifty costliest failures."""
-        return self.failures[:_MAX_WORST]
+        return self.failures[:_MAX_WORST_FAILURES]
 
 
 def cost(archive: Archive) -> CostOfFailures:
-    total = _Count()
-    failures = nsmallest(_MAX_FAILURES, _failures(archive, total), key=lambda failure: failure.rank)
+    total = _CostCount()
+    failures = nsmallest(_MAX_FAILURES_SHOWN, _failures(archive, total), key=lambda failure: failure.rank)
     quiet = total.trainings - total.failures
     incident_counts = (
         f"{total.critical} critical, {total.failures - total.critical} with a warning, {quiet} quiet"
@@ -175,7 +175,7 @@ def lines(cost: CostOfFailures) -> Iterator[tuple[int, str]]:
         yield from ((2, sentence) for sentence in sentences)
 
 
-class _Count(msgspec.Struct):
+class _CostCount(msgspec.Struct):
     """What is counted of an archive while it is read: ``logs`` and ``trainings`` that could be read, and the
     groups of failures by title and name.
     """
@@ -200,7 +200,7 @@ class _Count(msgspec.Struct):
             self.groups.setdefault(table, {}).setdefault(name, CostGroup(name)).add(failure)
 
 
-def _failures(archive: Archive, total: _Count) -> Iterator[Failure]:
+def _failures(archive: Archive, total: _CostCount) -> Iterator[Failure]:
     """Yield the first trouble of each training that failed, as the log tells it that saw it first."""
     for group in archive.groups():
         readable = [run for run in group if not run.record.unread]

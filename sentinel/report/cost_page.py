@@ -13,12 +13,12 @@ from sentinel.report.html import asset, environment, policy
 from sentinel.report.markdown import compared_lines, plain
 
 _PAGE_ROWS = 100
-_STYLE = "page.css"
+_STYLE_FILE = "page.css"
 
 
 def html(cost: CostOfFailures) -> str:
     """Return the page. It links to what lies on this machine; what lies elsewhere is named."""
-    style = asset(_STYLE)
+    style = asset(_STYLE_FILE)
     return (
         environment()
         .get_template("cost.html")

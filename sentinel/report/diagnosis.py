@@ -8,7 +8,7 @@ from sentinel.report.markdown import plain, run_markdown
 from sentinel.report.model import RunReport
 
 _MAX_IN_FULL = 2  # incidents
-_MAX_OTHERS = 8  # incidents of a line each
+_MAX_OTHER_INCIDENTS = 8  # incidents of a line each
 _MAX_ADVISORIES = 4
 _MAX_LACKS = 4
 
@@ -28,7 +28,7 @@ def diagnosis(run: RunReport) -> list[str]:
         title,
         f"state: {run.state}, {plain(run.evidence)}",
         *markdown_rest,
-        *_first_lines([*other_incidents], _MAX_OTHERS, "incidents"),
+        *_first_lines([*other_incidents], _MAX_OTHER_INCIDENTS, "incidents"),
         *_first_lines([*advice], _MAX_ADVISORIES, "things worth a look"),
         f"judged by {run.judged_by} of {run.detectors} detectors",
         *_first_lines([*lacks], _MAX_LACKS, "signals that it lacks"),

@@ -12,8 +12,8 @@ from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident
 
-_MAX_ROWS = 10
-_MAX_WHOLE = 1e9  # a larger number is rounded
+_MAX_EVIDENCE_ROWS = 10
+_MAX_WHOLE_NUMBER = 1e9  # a larger number is rounded
 
 
 def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
@@ -22,7 +22,7 @@ def evidence_rows(incident: Incident) -> list[tuple[str, str]]:
     A column that the detector no longer declares is shown under its own name. The text is safe to show.
     """
     rows = [row for row in _evidence_rows(incident) if row[1]]
-    return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MAX_ROWS]]
+    return [(clean_text(label, 80), clean_text(value, 100)) for label, value in rows[:_MAX_EVIDENCE_ROWS]]
 
 
 def _evidence_rows(incident: Incident) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ def number(value: float) -> str:
 
     A whole number below 1e9 keeps all its digits.
     """
-    return f"{value:,.0f}" if abs(value) < _MAX_WHOLE and value == round(value) else f"{value:.4g}"
+    return f"{value:,.0f}" if abs(value) < _MAX_WHOLE_NUMBER and value == round(value) else f"{value:.4g}"
 
 
 def _count_text(value: float) -> str:

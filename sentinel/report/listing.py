@@ -16,8 +16,8 @@ from sentinel.sources.base import ReadIssue
 from sentinel.sources.discovery import unread_count, unread_line
 from sentinel.sources.registry import format_named
 
-_MAX_TAGS = 3
-_FURTHER = "also in "  # before a log that does not tell most of its training
+_MAX_TAGS_SHOWN = 3
+_FURTHER_LOG = "also in "  # before a log that does not tell most of its training
 _MIN_NAME = 12  # characters of a name that are left, however narrow the terminal is
 _UNIT_WORDS = {Unit.SHARE: "a share", Unit.PERCENT: "in percent", Unit.NATS: "in nats"}
 
@@ -42,7 +42,7 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
     run_titles = [clean_text(run.overview.title) for run in listed_runs]
     if width is not None:
         rooms = (
-            width - len(fact) - (0 if run.stands_for_its_training else len(_FURTHER) + 2)
+            width - len(fact) - (0 if run.stands_for_its_training else len(_FURTHER_LOG) + 2)
             for run, fact in zip(listed_runs, facts, strict=True)
         )
         run_titles = distinct(run_titles, max(_MIN_NAME, min(rooms, default=0) - 2))
@@ -50,7 +50,7 @@ def lines(listing: Listing, details: bool, width: int | None = None) -> Iterator
         if run.stands_for_its_training:
             yield 0, f"{name}  {fact}"
         else:
-            yield 2, f"{_FURTHER}{name}  {fact}"
+            yield 2, f"{_FURTHER_LOG}{name}  {fact}"
         if details:
             yield from ((4, line) for line in _details(run))
         if run.stopped:
@@ -129,5 +129,5 @@ def _outcome_text(outcome: Outcome) -> str:
 
 @lru_cache(maxsize=1 << 10)  # the runs of one project have the same signals
 def _signal(signal: str, tags: tuple[str, ...]) -> str:
-    further = f" and {len(tags) - _MAX_TAGS} more" if len(tags) > _MAX_TAGS else ""
-    return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MAX_TAGS])}{further})"
+    further = f" and {len(tags) - _MAX_TAGS_SHOWN} more" if len(tags) > _MAX_TAGS_SHOWN else ""
+    return f"{signal} ({' '.join(clean_text(tag) for tag in tags[:_MAX_TAGS_SHOWN])}{further})"

@@ -10,12 +10,12 @@ import msgspec
 from sentinel.common.secrets import masked_text
 from sentinel.sources.base import Illustrated, Run
 
-_MAX_IMAGES = 4  # for each step
-_MAX_TEXTS = 6  # for each step
+_MAX_LOGGED_IMAGES = 4  # for each step
+_MAX_LOGGED_TEXTS = 6  # for each step
 _MAX_IMAGE_BYTES = 200_000
-_MAX_CHARACTERS = 2000  # of a text
+_MAX_LOGGED_CHARACTERS = 2000  # of a text
 _TEXT_ENDING = "/text_summary"  # PyTorch's, behind every name
-_IMAGES = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
+_IMAGE_KINDS = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg"}
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -59,26 +59,26 @@ def _parsed(events: bytes) -> Iterator[Sample]:
         for event in entries
         for picture in event.tensor_proto.string_val[2:3]  # behind its width and its height
     ]
-    yield from texts[:_MAX_TEXTS]
+    yield from texts[:_MAX_LOGGED_TEXTS]
     images = [Sample(tag, step, image=uri) for tag, step, data in pictures if (uri := _uri(data))]
-    yield from images[:_MAX_IMAGES]
+    yield from images[:_MAX_LOGGED_IMAGES]
 
 
 def _logged_text(text_pieces: Iterable[bytes]) -> str:
     """Return the text without secrets and what a browser would not show; longer ones are cut."""
     masked = masked_text(
-        "\n".join(part.decode("utf-8", "replace") for part in text_pieces)[: 2 * _MAX_CHARACTERS]
+        "\n".join(part.decode("utf-8", "replace") for part in text_pieces)[: 2 * _MAX_LOGGED_CHARACTERS]
     )
     plain = "".join(
         character if character == "\n" or character.isprintable() else " "
-        for character in masked[: _MAX_CHARACTERS + 1]
+        for character in masked[: _MAX_LOGGED_CHARACTERS + 1]
     )
-    return plain if len(plain) <= _MAX_CHARACTERS else plain[: _MAX_CHARACTERS - 1] + "…"
+    return plain if len(plain) <= _MAX_LOGGED_CHARACTERS else plain[: _MAX_LOGGED_CHARACTERS - 1] + "…"
 
 
 def _uri(image_bytes: bytes) -> str:
     """Return a data URI; empty for what is too large or no image that browsers show."""
-    kind = next((kind for begin, kind in _IMAGES.items() if image_bytes.startswith(begin)), "")
+    kind = next((kind for begin, kind in _IMAGE_KINDS.items() if image_bytes.startswith(begin)), "")
     if not kind or len(image_bytes) > _MAX_IMAGE_BYTES:
         return ""
     return f"data:image/{kind};base64,{b64encode(image_bytes).decode()}"

@@ -8,10 +8,10 @@ from sentinel.report.incident_model import CauseReport, IncidentReport
 from sentinel.report.model import ReplayReport, RunReport
 from sentinel.report.sparkline import sparkline
 
-_MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
-_MAX_ROWS = 200
+_SEVERITY_MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
+_MAX_TABLE_ROWS = 200
 _SPARK_POINTS = 40
-_SPECIAL = re.compile(r"([\\`*_\[\]<>|~&#])")
+_MARKDOWN_CHARACTERS = re.compile(r"([\\`*_\[\]<>|~&#])")
 _JOINER = "\u2060"  # an invisible mark that keeps a name or an address from becoming a mention or a link
 
 
@@ -40,19 +40,19 @@ def _markdown_lines(story: ReplayReport) -> Iterator[str]:
     if incident_rows:
         yield "| | Run | What is wrong | Since step | Curve |"
         yield "| --- | --- | --- | --- | --- |"
-    for run, incident in incident_rows[:_MAX_ROWS]:
+    for run, incident in incident_rows[:_MAX_TABLE_ROWS]:
         headline = f"**{incident.detector}**: {plain(incident.headline)}"
         curve = run.curves.get(incident.tag)
         row = (
-            _MARKS[incident.severity.label],
+            _SEVERITY_MARKS[incident.severity.label],
             plain(run.title),
             headline,
             f"{incident.onset_step:,}",
             sparkline([point.value for point in curve.points(_SPARK_POINTS)]) if curve else "",
         )
         yield f"| {' | '.join(row)} |"
-    if len(incident_rows) > _MAX_ROWS:
-        yield f"\nand {len(incident_rows) - _MAX_ROWS} more incidents"
+    if len(incident_rows) > _MAX_TABLE_ROWS:
+        yield f"\nand {len(incident_rows) - _MAX_TABLE_ROWS} more incidents"
     for run in story.runs:
         roots = [incident for incident in run.incidents if not incident.explained_by]
         if roots:
@@ -107,4 +107,4 @@ def compared_lines(comparisons: Sequence[tuple[str, Sequence[str]]]) -> Iterator
 def plain(markdown_text: str) -> str:
     """Escape text from a run, which must not become Markdown, HTML, a mention or a link."""
     joined = re.sub(r"(@|://|www\.|#(?=\d))", rf"\1{_JOINER}", markdown_text)
-    return _SPECIAL.sub(r"\\\1", joined)
+    return _MARKDOWN_CHARACTERS.sub(r"\\\1", joined)

@@ -26,7 +26,7 @@ _MAX_CRITICAL = 6  # kinds of critical trouble that are shown
 _MAX_LOSSES = 3
 _MAX_NAME = 60  # characters of a run's name
 _MIN_NAME = 12  # likewise, however narrow the terminal is
-_ENDS = {
+_END_WORDS = {
     RunState.CRASHED: "crashed",
     RunState.STALLED: "went silent before the end of the plan",
     RunState.SILENT: "silent, with nothing in the log that says whether it ended",
@@ -183,7 +183,7 @@ def lines(
     """
     read_text = f"{counted_runs(summary.runs, summary.logs)} read in {duration_text(seconds)}"
     yield 0, f"{read_text}: {_trouble(summary.severities)}"
-    for run_state, words in _ENDS.items():
+    for run_state, words in _END_WORDS.items():
         if state_count := summary.states[run_state]:
             yield 0, f"{state_count} {words}"
     if summary.unread:

@@ -12,7 +12,7 @@ from sentinel.probes.discovery import probe_sets
 from sentinel.series.generic_names import fallback
 
 _HEAD = "Number", "What it shows", "Set", "Cost", "Entries", "Detectors"
-_OF_MANY = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}
+_OF_MANY_TENSORS = {"<group>": "0", "<layer>": "fc1", "<channel>": "0"}
 """What a name may hold for one of many, by how the pages write it."""
 
 
@@ -54,7 +54,7 @@ def judging(probe_number: str) -> list[str]:
 
 def signal_of(probe_number: str) -> Signal | None:
     """Return what sentinel reads a number as."""
-    for many, one_of_them in _OF_MANY.items():
+    for many, one_of_them in _OF_MANY_TENSORS.items():
         probe_number = probe_number.replace(many, one_of_them)
     meaning = fallback(probe_number)
     return meaning.signal if meaning else None

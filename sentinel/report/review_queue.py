@@ -17,7 +17,7 @@ from sentinel.report.model import RunReport
 from sentinel.series.thumbnails import OBJECTIVES
 
 ANSWERS = {USEFUL: "Right", FALSE: "False alarm"}
-_MAX_POINTS = 8_000  # some 130 kB
+_MAX_DRAWN_POINTS = 8_000  # some 130 kB
 _MAX_CURVES_BESIDE = 3  # the one of the incident
 
 
@@ -63,7 +63,7 @@ class Doubt(msgspec.Struct, frozen=True):
         tags = [report.tag, *other_incidents[:_MAX_CURVES_BESIDE]]
         curves = {tag: run.curves[tag] for tag in tags if tag in run.curves}
         alone = replace(run, incidents=[report], curves=curves)
-        return cls(alone, other_incidents[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_POINTS))
+        return cls(alone, other_incidents[:_MAX_CURVES_BESIDE], data_of(alone, _MAX_DRAWN_POINTS))
 
 
 def html(doubts: Iterable[Doubt], pages: Pages, moves: Sequence[Move]) -> str:

@@ -20,8 +20,8 @@ from sentinel.replays.replay import Replay
 from sentinel.report.comparisons import statements, title
 from sentinel.sources.location import Location
 
-_LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
-_SPECIAL = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
+_SARIF_LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
+_SARIF_CHARACTERS = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
 def document(replays: Iterable[Replay], base: Path) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _rule(detector: Declaration) -> dict[str, Any]:
         "id": detector.name,
         "shortDescription": {"text": _sarif_text(flags)},
         "help": {"text": detector.doc, "markdown": detector.doc},
-        "defaultConfiguration": {"level": _LEVELS[detector.severities[0]]},
+        "defaultConfiguration": {"level": _SARIF_LEVELS[detector.severities[0]]},
         "properties": {"tags": [detector.maturity.value, *detector.catalogue]},
     }
 
@@ -90,7 +90,7 @@ def _sarif_result(
     return {
         "ruleId": incident.detector,
         **({"ruleIndex": rule_index[incident.detector]} if incident.detector in rule_index else {}),
-        "level": _LEVELS[incident.severity],
+        "level": _SARIF_LEVELS[incident.severity],
         "message": {"text": _sarif_text(" ".join(_sentences(incident)), 3000)},
         "locations": [_sarif_location(run, base, incident)],
         "partialFingerprints": {"incident/v1": incident.id},
@@ -145,4 +145,4 @@ def _notification(level: str, sarif_text: str, *locations: dict[str, Any]) -> di
 
 def _sarif_text(sarif_text: str, limit: int = 300) -> str:
     """Escape text that may come from a run, so that it has no links."""
-    return _SPECIAL.sub(r"\\\1", clean_text(sarif_text, limit))
+    return _SARIF_CHARACTERS.sub(r"\\\1", clean_text(sarif_text, limit))

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-_BARS = "▁▂▃▄▅▆▇█"
+_SPARKLINE_BARS = "▁▂▃▄▅▆▇█"
 LOG_RATIO = 1000.0
 """From this ratio of its ends on, which are three decades, a positive series is drawn by its logarithm."""
 
@@ -20,13 +20,13 @@ def sparkline(curve_values: Sequence[float]) -> str:
     high = max(finite)
     if low > 0 and high / low >= LOG_RATIO:
         return sparkline([math.log(value) for value in curve_values])
-    top = len(_BARS) - 1
+    top = len(_SPARKLINE_BARS) - 1
     span = high / 2 - low / 2  # halves, because the whole span may be too large for a number
 
     def bar(value: float) -> str:
         if math.isnan(value):
             return " "
-        return _BARS[round((value / 2 - low / 2) / span * top) if span else 0]
+        return _SPARKLINE_BARS[round((value / 2 - low / 2) / span * top) if span else 0]
 
     return "".join(map(bar, curve_values))
 

@@ -50,7 +50,7 @@ STATES = (
     RunState.FINISHED,
 )
 """The worst first."""
-_OVER = (RunState.CRASHED, RunState.PREEMPTED, RunState.FINISHED, RunState.LOST)
+_OVER_STATES = (RunState.CRASHED, RunState.PREEMPTED, RunState.FINISHED, RunState.LOST)
 NEED_EVIDENCE = STATES[: STATES.index(RunState.RUNNING)]
 
 
@@ -147,7 +147,7 @@ class KnownRun(msgspec.Struct, frozen=True):
     @property
     def is_over(self) -> bool:
         """Whether nothing more is expected of the run."""
-        return self.state in _OVER
+        return self.state in _OVER_STATES
 
 
 class Status(msgspec.Struct, frozen=True):

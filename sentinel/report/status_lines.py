@@ -15,8 +15,8 @@ from sentinel.report.status import MAX_ROWS, NEED_EVIDENCE, STATES, KnownRun, St
 from sentinel.runs.state import GOING_ON, RunState
 
 _MAX_FURTHER_LOGS = 3  # logs of one training
-_MAX_FURTHER = 5  # other logs with the same incident
-_NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
+_MAX_FURTHER_INCIDENTS = 5  # other logs with the same incident
+_NUMBER_IN_TEXT = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 def workings(status: Status) -> Iterator[tuple[int, str]]:
@@ -103,10 +103,10 @@ def _incidents(status: Status, name: _Names) -> _Lines:
             else clean_text(incident.summary, 500)
         )
         yield 6, f"{explained} ({incident.state}, id {incident.id})"
-        for other_incident in similar_incidents[:_MAX_FURTHER]:
+        for other_incident in similar_incidents[:_MAX_FURTHER_INCIDENTS]:
             where = f"{name[other_incident.run]} since step {other_incident.onset_step}"
             yield 6, f"also in {where} ({other_incident.state}, id {other_incident.id})"
-        if further := similar_incidents[_MAX_FURTHER:]:
+        if further := similar_incidents[_MAX_FURTHER_INCIDENTS:]:
             yield 6, f"and in {counted(len(further), 'more log')}"
     if left_out := Counter(incident.severity for group in incident_groups[MAX_ROWS:] for incident in group):
         severities = ", ".join(f"{count} {severity.label}" for severity, count in sorted(left_out.items()))
@@ -150,7 +150,7 @@ _Finding = tuple[Any, ...]
 
 def _finding(incident: Incident) -> _Finding:
     """Return what an incident says but for its numbers."""
-    words = _NUMBER.sub("", incident.summary)
+    words = _NUMBER_IN_TEXT.sub("", incident.summary)
     explained = incident.inhibited_by is not None
     return (incident.severity, incident.detector, incident.variant, incident.state, explained, words)
 

@@ -31,7 +31,7 @@ from sentinel.runs.fit import Fit, fit
 from sentinel.series.excerpt import Excerpt, Number
 from sentinel.sources.discovery import unread_line
 
-_STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
+_SEVERITY_STYLES = {Severity.INFO: "cyan", Severity.WARNING: "yellow", Severity.CRITICAL: "bold red"}
 _MAX_CAUSES = 3
 _MAX_SUMMARY_ROWS = 15
 _MANY_EQUAL = 3  # incidents that share a row of the summary
@@ -115,7 +115,7 @@ def _replay_summary(replay: Replay, runs: Sequence[JudgedRun], width: int) -> It
         ((incident, run) for run in runs for incident in run.own), key=lambda pair: -pair[0].severity
     )
     incident_groups = _incident_groups(roots)
-    summary_rows = [_Row.of(group) for group in incident_groups[:_MAX_SUMMARY_ROWS]]
+    summary_rows = [_SummaryRow.of(group) for group in incident_groups[:_MAX_SUMMARY_ROWS]]
     yield _verdict(replay)
     yield _summary_table(summary_rows, width)
     if further := [incident for group in incident_groups[_MAX_SUMMARY_ROWS:] for incident, _ in group]:
@@ -139,7 +139,7 @@ def _incident_groups(roots: Sequence[_Found]) -> list[list[_Found]]:
     return incident_groups
 
 
-class _Row(msgspec.Struct, frozen=True):
+class _SummaryRow(msgspec.Struct, frozen=True):
     """A row of the summary."""
 
     severity: Severity
@@ -148,7 +148,7 @@ class _Row(msgspec.Struct, frozen=True):
     facts: str
 
     @classmethod
-    def of(cls, group: Sequence[_Found]) -> "_Row":
+    def of(cls, group: Sequence[_Found]) -> "_SummaryRow":
         """Make a row of equal incidents of runs of one training program."""
         incident, run = group[0]
         others = len({run.run_pipeline.id for _, run in group}) - 1
@@ -157,7 +157,7 @@ class _Row(msgspec.Struct, frozen=True):
         return cls(incident.severity, incident.detector, name, f"step {incident.fired_step:,}{like_it}")
 
 
-def _summary_table(summary_rows: Sequence[_Row], width: int) -> RenderableType:
+def _summary_table(summary_rows: Sequence[_SummaryRow], width: int) -> RenderableType:
     """Return the summary, in which no two names read alike however narrow the terminal is."""
     other_columns = (len(row.severity.label) + len(row.detector) + len(row.facts) for row in summary_rows)
     run_names = distinct(
@@ -165,7 +165,7 @@ def _summary_table(summary_rows: Sequence[_Row], width: int) -> RenderableType:
     )
     table = Table.grid(padding=(0, 2))
     for row, name in zip(summary_rows, run_names, strict=True):
-        severity = Text(row.severity.label, _STYLES[row.severity])
+        severity = Text(row.severity.label, _SEVERITY_STYLES[row.severity])
         table.add_row(severity, Text(row.detector, "bold"), Text(name), row.facts)
     return table
 
@@ -197,7 +197,7 @@ def _advisories(run: JudgedRun) -> Iterator[RenderableType]:
 
 def _incident(run: JudgedRun, incident: Incident, shown_in: str) -> Iterator[RenderableType]:
     """Yield an incident. If an equal one of another run is ``shown_in`` full, only its own numbers follow."""
-    style = _STYLES[incident.severity]
+    style = _SEVERITY_STYLES[incident.severity]
     preview = " (preview)" if incident.maturity is Maturity.PREVIEW else ""
     yield Text.assemble(
         (f"{incident.severity.label} ", style),
@@ -246,7 +246,7 @@ def _picture(incident: Incident, excerpt: Excerpt, *other_excerpts: Excerpt) -> 
     if incident.resolved_step is not None:
         steps.append((incident.resolved_step, "x"))
         legend += ", x resolved"
-    style = _STYLES[incident.severity]
+    style = _SEVERITY_STYLES[incident.severity]
     yield _curve_line(clean_text(incident.tag, 60), excerpt.mean, [*excerpt.low, *excerpt.high], style)
     for other_excerpt in other_excerpts:
         yield _curve_line(other_excerpt.label, other_excerpt.mean, other_excerpt.mean, "dim")

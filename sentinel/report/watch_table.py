@@ -14,11 +14,11 @@ from sentinel.detectors.severity import Severity
 from sentinel.report.status import KnownRun, Status
 from sentinel.report.status_lines import names_of, summary
 
-_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_FACTS = ("State", "Step", "Last point", "Open incidents")
+_SEVERITY_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
+_FACT_COLUMNS = ("State", "Step", "Last point", "Open incidents")
 _LINES_AROUND = 8  # above, below and between
-_PADDING = 16  # columns around the five of the table
-_MIN_NAME = 12  # characters of a name, however narrow the terminal is
+_CELL_PADDING = 16  # columns around the five of the table
+_MIN_NAME_WIDTH = 12  # characters of a name, however narrow the terminal is
 
 
 def watch_table(status: Status, height: int, width: int) -> RenderableType:
@@ -30,19 +30,19 @@ def watch_table(status: Status, height: int, width: int) -> RenderableType:
     room = max(1, height - _LINES_AROUND)
     name = names_of(status.runs)
     table_rows = [[*_facts(logs, status)] for logs in trainings[:room]]
-    other_width = sum(max(map(len, column)) for column in zip(_FACTS, *table_rows, strict=True))
+    other_width = sum(max(map(len, column)) for column in zip(_FACT_COLUMNS, *table_rows, strict=True))
     run_names = [name[logs[0].row.id] for logs in trainings[:room]]
     table = Table(box=SIMPLE_HEAD, expand=True)
-    for title in ("Training", *_FACTS):
+    for title in ("Training", *_FACT_COLUMNS):
         table.add_column(title, no_wrap=True)
     for logs, short, facts in zip(
         trainings,
-        distinct(run_names, max(_MIN_NAME, width - other_width - _PADDING)),
+        distinct(run_names, max(_MIN_NAME_WIDTH, width - other_width - _CELL_PADDING)),
         table_rows,
         strict=False,
     ):
         severity = max(log.severity for log in logs)
-        table.add_row(*map(Text, (short, *facts)), style=_COLOURS.get(severity))
+        table.add_row(*map(Text, (short, *facts)), style=_SEVERITY_COLOURS.get(severity))
     below = [f"and {counted(more, 'training')} more"] if (more := len(trainings) - room) > 0 else []
     return Group(Text(summary(status.runs)), table, *map(Text, [*below, *_waiting(status)]))
 

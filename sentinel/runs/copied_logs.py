@@ -13,7 +13,7 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.state import silent_seconds
 from sentinel.sources.location import Location
 
-_MIN_POINTS = 50  # of a copy; a training logs fewer at once
+_MIN_COPIED_POINTS = 50  # of a copy; a training logs fewer at once
 _MIN_SILENT_SECONDS = 10.0  # until then a new training may have begun with many points
 _MAX_COPY_SECONDS = 1.0  # to write a small file ...
 _MIN_BYTES_PER_SECOND = 20e6  # ... and a large one on a slow disk
@@ -35,7 +35,7 @@ def silence_of(location: Location, metadata: RunMetadata, now: float, *, whole: 
         silent is None
         or last_time is not None
         or silent <= _MIN_SILENT_SECONDS
-        or metadata.points < _MIN_POINTS
+        or metadata.points < _MIN_COPIED_POINTS
     ):
         return silent
     is_there = isinstance(location, Path) and (is_file(location) or metadata.last_time is not None)

@@ -25,7 +25,7 @@ from sentinel.sources.sidecars.output_files import OutputFiles
 DONE = ".done"
 """The name of the file that says that a run is done, and the ending of its name beside a log."""
 
-_MAX_BYTES = 1 << 18  # of the beginning or the end of a file that are read
+_MAX_MARKER_BYTES = 1 << 18  # of the beginning or the end of a file that are read
 _MAX_LINE_CHARACTERS = 500
 _MAX_LATE_SECONDS = 60.0  # a log may be flushed so long after its last word
 _TRUE = ("1", "1.0", "true")  # values of `done`
@@ -122,7 +122,7 @@ def _says_done(path: Path) -> bool:
         lines = [line for line in _tail(path).splitlines() if line.strip()]
         if path.suffix in (".csv", ".tsv"):
             with open_log(path) as file:
-                head = file.readline(_MAX_BYTES).decode(errors="replace")
+                head = file.readline(_MAX_MARKER_BYTES).decode(errors="replace")
             delimiter = max(",;\t", key=head.count)
             names, *rows = csv.reader([head, *lines[-2:]], delimiter=delimiter)
             column = [name.strip().casefold() for name in names].index("done")
@@ -137,15 +137,15 @@ def _says_done(path: Path) -> bool:
 def _head(path: Path) -> Iterator[str]:
     """Return the visible lines at the beginning of a file."""
     with open_log(path) as file:
-        return _visible_lines(file.read(_MAX_BYTES).decode(errors="replace"))
+        return _visible_lines(file.read(_MAX_MARKER_BYTES).decode(errors="replace"))
 
 
 def _tail(path: Path) -> str:
     """Return the end of a file."""
     with open_log(path) as file:
         size = file.seek(0, 2)
-        file.seek(max(0, size - _MAX_BYTES))
-        return str(file.read(_MAX_BYTES).decode(errors="replace"))
+        file.seek(max(0, size - _MAX_MARKER_BYTES))
+        return str(file.read(_MAX_MARKER_BYTES).decode(errors="replace"))
 
 
 def _visible_lines(text: str) -> Iterator[str]:

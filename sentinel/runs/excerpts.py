@@ -11,7 +11,7 @@ from sentinel.series.excerpt import Excerpt, Number
 from sentinel.series.rows import Rows
 from sentinel.series.specs import SeriesSpec
 
-_MAX_POINTS = 200  # of each signal, the last ones
+_MAX_EXCERPT_POINTS = 200  # of each signal, the last ones
 
 
 def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) -> list[Excerpt]:
@@ -23,7 +23,7 @@ def excerpts(log: RunLog, stream: str, attempt: int, tag: str, detector: str) ->
         history = stream_.attempt.series.get(spec.key, {}).get(tag)
         if history is not None and any(rule.name == detector for rule in spec.detectors):
             coarse = history.coarse
-            recent = history.recent.last(_MAX_POINTS)
+            recent = history.recent.last(_MAX_EXCERPT_POINTS)
             return [_judged(spec, coarse, recent, tag), *_excerpts_beside(spec, coarse, recent, detector)]
     return []
 

@@ -32,7 +32,7 @@ _SIGNAL_NAMES = {
 }
 """What a loop may call the signals that trainings of some kind can log."""
 
-_ANY = frozenset({Signal.LEARNING_RATE, Signal.GRAD_NORM, Signal.TOKENS_PER_SECOND})
+_ANY_TRAINING = frozenset({Signal.LEARNING_RATE, Signal.GRAD_NORM, Signal.TOKENS_PER_SECOND})
 _SUPERVISED = frozenset({Signal.LOSS, Signal.EVAL_LOSS, Signal.EVAL_ACCURACY})
 
 
@@ -69,9 +69,9 @@ def _loggable(signals: Collection[str]) -> frozenset[str]:
     """Return the signals that a training which logs these ones can log as well."""
     if _POLICY.intersection(signals):
         language = {Signal.KL, Signal.ENTROPY} if _LANGUAGE_POLICY.intersection(signals) else set[Signal]()
-        return _ANY | {Signal.REWARD} | language
+        return _ANY_TRAINING | {Signal.REWARD} | language
     if _PREFERENCE.intersection(signals):
-        return _ANY | {Signal.PREFERENCE_MARGIN, Signal.EVAL_LOSS}
+        return _ANY_TRAINING | {Signal.PREFERENCE_MARGIN, Signal.EVAL_LOSS}
     if _ADVERSARIAL.intersection(signals):
-        return _ANY
-    return _ANY | _SUPERVISED
+        return _ANY_TRAINING
+    return _ANY_TRAINING | _SUPERVISED

@@ -38,7 +38,7 @@ _DISORDERED = (
     f"its steps went back more than {MAX_ATTEMPTS} times, as if several trainings wrote one log; "
     "give each a log of its own"
 )
-_ENDS = {
+_END_WORDS = {
     EndKind.FINISHED: "finished",
     EndKind.CRASHED: "crashed",
     EndKind.PREEMPTED: "was ended from outside",
@@ -208,7 +208,7 @@ class RunLog:
         if ending is None:
             return ""
         step = "" if self.metadata.last_step is None else f" at step {self.metadata.last_step:,}"
-        return f"the run {_ENDS[ending.outcome]}{step} ({ending.evidence})"
+        return f"the run {_END_WORDS[ending.outcome]}{step} ({ending.evidence})"
 
     @property
     def known(self) -> KnownOfRun:

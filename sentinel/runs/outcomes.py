@@ -9,7 +9,7 @@ from sentinel.series.roles.outcome import Outcome, outcome_of
 from sentinel.series.roles.role import Role, Source
 from sentinel.series.stream import Stream
 
-_MAX_SERIES = 512  # of a run; those of further streams are left out
+_MAX_OUTCOME_SERIES = 512  # of a run; those of further streams are left out
 
 
 def outcome(streams: Iterable[Stream]) -> Outcome | None:
@@ -17,7 +17,7 @@ def outcome(streams: Iterable[Stream]) -> Outcome | None:
     series: list[Series] = []
     stated: dict[Key, Role] = {}
     for stream in sorted(streams, key=lambda stream: stream.name):
-        if len(series) >= _MAX_SERIES:
+        if len(series) >= _MAX_OUTCOME_SERIES:
             break
         profile, meanings = stream.explained()
         sources = {

@@ -18,7 +18,7 @@ LOST_SECONDS = 86400.0
 """A run that was silent for a day is not expected to go on."""
 
 _MAX_ZONE_SECONDS = 86400.0  # an unknown time zone cannot move a log's clock further than this
-_MAX_FILES = 1000  # of a run, whose modification times are read
+_MAX_LOG_FILES = 1000  # of a run, whose modification times are read
 
 
 class RunState(StrEnum):
@@ -147,5 +147,5 @@ def last_write(path: Path) -> float:
     times = [status.st_mtime]
     if S_ISDIR(status.st_mode):
         with os.scandir(path) as files:
-            times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MAX_FILES)]
+            times += [file.stat(follow_symlinks=False).st_mtime for file in islice(files, _MAX_LOG_FILES)]
     return max(times)

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.sources.base import Ending, EndKind
 
-_CAUSE = "Root Cause (first observed failure):"  # torch/distributed/elastic/multiprocessing/errors
-_FAILURE = re.compile(
+_ROOT_CAUSE = "Root Cause (first observed failure):"  # torch/distributed/elastic/multiprocessing/errors
+_FAILED_RANK = re.compile(
     r"\brank +: (\d+) (?:(?!\brank +:).){0,400}?\bexitcode +: (-?\d+) \(pid: (\d+)\)", re.DOTALL
 )
 
 
 def first_failure(lines: Sequence[str]) -> Ending | None:
     """Return how the rank ended that failed first; None if no launcher printed it."""
-    _, head, table = "\n".join(lines).rpartition(_CAUSE)
-    failure = _FAILURE.search(table) if head else None
+    _, head, table = "\n".join(lines).rpartition(_ROOT_CAUSE)
+    failure = _FAILED_RANK.search(table) if head else None
     if failure is None:
         return None
     rank, code, pid = map(int, failure.groups())

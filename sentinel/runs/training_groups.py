@@ -62,11 +62,11 @@ _OUTPUT_SETTING = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
 
 _ID_KEY = "id "  # what a join key begins with that is an id of W&B
-_PLACE = "place "  # what a join key begins with that is a place
+_PLACE_KEY = "place "  # what a join key begins with that is a place
 _WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
-_RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
+_WANDB_RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
 
-_FILES = "files"
+_WANDB_FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""
 
 
@@ -100,7 +100,7 @@ def is_same_training(log: TrainingEvidence, other: TrainingEvidence, surely: boo
     if log.output and other.output and log.output != other.output:
         return False
     common = log.join_keys & other.join_keys
-    return any(not (surely and key.startswith(_PLACE)) for key in common)
+    return any(not (surely and key.startswith(_PLACE_KEY)) for key in common)
 
 
 def trainings(logs: Mapping[str, TrainingEvidence]) -> dict[str, str]:
@@ -112,7 +112,7 @@ def trainings(logs: Mapping[str, TrainingEvidence]) -> dict[str, str]:
     sets = _TrainingSets({evidence.format for evidence in logs.values()})
     in_order = sorted(logs, key=lambda log: (logs[log].times or (-math.inf,))[0])
     numbers = {log: sets.add(logs[log]) for log in in_order}
-    first: dict[_Training, str] = {}
+    first: dict[_TrainingLogs, str] = {}
     return {log: first.setdefault(sets.find(numbers[log]), log) for log in logs}
 
 
@@ -125,11 +125,11 @@ class _TrainingSets:
 
     def __init__(self, formats: AbstractSet[str]) -> None:
         self._formats = formats  # of all logs
-        self._trainings: list[_Training] = []  # by number; united ones are one object
+        self._trainings: list[_TrainingLogs] = []  # by number; united ones are one object
         # by join key and format: the numbers of the trainings that such a log may join
         self._open: dict[tuple[str, str], list[int]] = {}
 
-    def find(self, number: int) -> "_Training":
+    def find(self, number: int) -> "_TrainingLogs":
         return self._trainings[number]
 
     def add(self, log: TrainingEvidence) -> int:
@@ -144,7 +144,7 @@ class _TrainingSets:
             len(self._trainings),
         )
         if number == len(self._trainings):
-            self._trainings.append(_Training([number]))
+            self._trainings.append(_TrainingLogs([number]))
         training = self._trainings[number]
         for other_number in candidates:
             other = self._trainings[other_number]
@@ -173,12 +173,12 @@ class _TrainingSets:
             candidates.update(self._trainings[training_number].numbers[0] for training_number in open_numbers)
         return sorted(candidates)
 
-    def _unite(self, training: "_Training", other: "_Training") -> None:
+    def _unite(self, training: "_TrainingLogs", other: "_TrainingLogs") -> None:
         for number in training.join(other):
             self._trainings[number] = training
 
 
-class _Training:
+class _TrainingLogs:
     """The logs of one training, in a form that says at once whether a further log joins them."""
 
     def __init__(self, numbers: list[int]) -> None:
@@ -196,7 +196,7 @@ class _Training:
             self.times[log.format] = self._common_times(log.times, log.format)
         return new_keys
 
-    def join(self, other: "_Training") -> list[int]:
+    def join(self, other: "_TrainingLogs") -> list[int]:
         """Take all logs of another one, which has no format in common. Return the numbers of that one."""
         self.numbers += other.numbers
         self.join_keys |= other.join_keys
@@ -254,10 +254,10 @@ def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEv
     if metadata.exit is not None:
         writers.add(metadata.exit.evidence.partition(";")[0])  # names the process
     processes = {f"process {process}" for process in writers}
-    beside = _file_names(location.parents[1]) if location.parent.name == _FILES else ()
+    beside = _file_names(location.parents[1]) if location.parent.name == _WANDB_FILES else ()
     ids = wandb_ids(location, beside)
     above = _home(location.parent) if _SAVED.fullmatch(location.name) else ""
-    directories = {f"{_PLACE}{directory}" for directory in (_home(location), above, output) if directory}
+    directories = {f"{_PLACE_KEY}{directory}" for directory in (_home(location), above, output) if directory}
     # What a process printed may be a log, too, wherever it lies.
     printed = metadata.output or (real_path(location) if format_named(format_).is_console else "")
     prints = {f"printed in {printed}"} if printed else set()
@@ -274,7 +274,7 @@ def trace(location: Location, format_: str, metadata: RunMetadata) -> TrainingEv
 
 def wandb_ids(log_path: Path, beside: Iterable[str] = ()) -> frozenset[str]:
     """Return the join keys by W&B's ids in the names of a log, and of the files ``beside`` it."""
-    names = (*map(_WANDB.fullmatch, log_path.parts), *map(_RECORD.fullmatch, (log_path.name, *beside)))
+    names = (*map(_WANDB.fullmatch, log_path.parts), *map(_WANDB_RECORD.fullmatch, (log_path.name, *beside)))
     return frozenset(f"{_ID_KEY}{match[1]}" for match in names if match)
 
 

@@ -23,7 +23,7 @@ from sentinel.sinks.secrets import HttpSinkConfig
 
 _LASTS_SECONDS = 86400.0  # how long an alert lasts unless it is sent again
 _TEST_LASTS_SECONDS = 300.0  # how long a test alert lasts
-_PATH = "/api/v2/alerts"  # below the address of an Alertmanager
+_ALERTS_PATH = "/api/v2/alerts"  # below the address of an Alertmanager
 
 
 class AlertmanagerSink(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class AlertmanagerSink(msgspec.Struct, frozen=True):
             self._post(notifications, {}, now)
 
     def _post(self, notifications: Sequence[Notification], headers: dict[str, str], now: float) -> None:
-        address = SecretStr(self.url.get_secret_value().rstrip("/") + _PATH)
+        address = SecretStr(self.url.get_secret_value().rstrip("/") + _ALERTS_PATH)
         body = [alert for notification in notifications for alert in alerts(notification, now)]
         http.check(http.post(address, json.dumps(body).encode(), headers, self.timeout_seconds, now))
 

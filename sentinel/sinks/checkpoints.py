@@ -20,11 +20,11 @@ _CHECKPOINT_STEP = re.compile(
 """Hugging Face's ``checkpoint-500``, Lightning's ``epoch=1-step=500.ckpt``, DeepSpeed's ``global_step500``,
 torchtitan's ``step-500``, Stable-Baselines' ``rl_model_500_steps.zip``."""
 _FILE_ENDINGS = (".ckpt", ".pt", ".pth", ".safetensors", ".zip", ".keras", ".h5", ".distcp")
-_FOLDER = re.compile(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNORECASE)
+_STEP_FOLDER = re.compile(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNORECASE)
 _CHECKPOINT_FOLDERS = ("checkpoints", "checkpoint", "ckpts", "weights", "models")
 _LOG_FOLDERS = ("runs", "logs", "log", "tensorboard", "tb", "wandb", "csv_logs", "lightning_logs")
 """The checkpoints of a training that logs into such a folder lie beside or above it."""
-_MAX_NAMES = 5000  # of one folder
+_MAX_NAMES_LISTED = 5000  # of one folder
 
 
 def last_checkpoint(run_path: str, onset_step: int, onset_time: float | None) -> str:
@@ -64,12 +64,12 @@ def _checkpoint_entries(folder: Path) -> Iterator[os.DirEntry[str]]:
     for base in bases:
         for checkpoint_folder in (base, *(base / name for name in _CHECKPOINT_FOLDERS)):
             with suppress(OSError), os.scandir(checkpoint_folder) as entries:
-                yield from filter(_is_checkpoint, islice(entries, _MAX_NAMES))
+                yield from filter(_is_checkpoint, islice(entries, _MAX_NAMES_LISTED))
 
 
 def _is_checkpoint(entry: os.DirEntry[str]) -> bool:
     if entry.name.lower().endswith(_FILE_ENDINGS):
         return True
     with suppress(OSError):
-        return _FOLDER.fullmatch(entry.name) is not None and entry.is_dir()
+        return _STEP_FOLDER.fullmatch(entry.name) is not None and entry.is_dir()
     return False

@@ -25,7 +25,7 @@ from sentinel.sinks.message import message
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH = 8.0  # inches, of the picture
+_PLOT_WIDTH = 8.0  # inches, of the picture
 _FIRST_PANEL_HEIGHT = 3.0  # inches
 _PANEL_HEIGHT = 1.6  # inches, of each further panel
 _LEFT_MARGIN = 0.95  # inches, around the panels
@@ -35,7 +35,7 @@ _BOTTOM_MARGIN = 0.5  # inches
 _AXIS_GAP = 0.15  # inches, between two panels
 _LABEL_POSITION = -0.11  # of an axis' name, in widths of a panel
 _LOGARITHMIC_SPANS = 1e3, 1e60  # a positive signal that spans such a factor has a logarithmic axis
-_MAX_VALUE = 1e100  # matplotlib's own arithmetic overflows not far above
+_MAX_PLOTTED_VALUE = 1e100  # matplotlib's own arithmetic overflows not far above
 _TITLE_CHARACTERS = 95  # of a line
 _TITLE_LINES = 2
 _FONT_CHARACTERS = range(0x20, 0x250)  # Latin letters; the font lacks many others
@@ -71,15 +71,15 @@ def png(notification: Notification | Digest) -> bytes | None:
     height = _TOP_MARGIN + sum(heights) + _AXIS_GAP * (len(heights) - 1) + _BOTTOM_MARGIN
     with drawing:
         # Fixed margins: matplotlib's layouts draw everything twice.
-        figure = Figure(figsize=(_WIDTH, height), dpi=100)
+        figure = Figure(figsize=(_PLOT_WIDTH, height), dpi=100)
         panels = figure.subplots(
             len(heights),
             sharex=True,
             squeeze=False,
             gridspec_kw={
                 "height_ratios": heights,
-                "left": _LEFT_MARGIN / _WIDTH,
-                "right": 1 - _RIGHT_MARGIN / _WIDTH,
+                "left": _LEFT_MARGIN / _PLOT_WIDTH,
+                "right": 1 - _RIGHT_MARGIN / _PLOT_WIDTH,
                 "top": 1 - _TOP_MARGIN / height,
                 "bottom": _BOTTOM_MARGIN / height,
                 "hspace": _AXIS_GAP * len(heights) / sum(heights),  # of the mean height of a panel
@@ -110,7 +110,7 @@ def _draw_panel(panel: "Axes", excerpt: Excerpt, incident: Incident) -> None:
     panel.yaxis.set_label_coords(_LABEL_POSITION, 0.5)
     panel.grid(alpha=0.2)
     values = [value for value in (*excerpt.mean, *excerpt.low, *excerpt.last) if value is not None]
-    if values and min(values) > 1 / _MAX_VALUE:
+    if values and min(values) > 1 / _MAX_PLOTTED_VALUE:
         shortest, longest = _LOGARITHMIC_SPANS
         if shortest < max(values) / min(values) < longest:
             panel.set_yscale("log")
@@ -121,7 +121,7 @@ def _drawable(steps: Sequence[int], *columns: Sequence[Number]) -> list[list[Any
     rows = [
         row
         for row in zip(steps, *columns, strict=True)
-        if all(value is not None and abs(value) < _MAX_VALUE for value in row)
+        if all(value is not None and abs(value) < _MAX_PLOTTED_VALUE for value in row)
     ]
     return [list(column) for column in zip(*rows, strict=True)] or [[] for _ in (steps, *columns)]
 

@@ -19,7 +19,7 @@ from sentinel.sinks.base import Notification, Sink, Transient
 from sentinel.sinks.retry import attempt, pause_seconds
 from sentinel.sources.identity import RunIdentity
 
-_NAME = "sentinel"
+_SELF = "sentinel"
 """Stands for the run and for the detector: it is the watch itself that has the problem."""
 
 
@@ -78,7 +78,7 @@ class SelfAlerts:
 
     def _alert(self, severity: Severity, summary: str) -> Notification:
         now = self._clock.now()
-        return of_no_run(Event.FIRING, severity, summary, now, run=_NAME, detector=_NAME, id_=uuid4().hex)
+        return of_no_run(Event.FIRING, severity, summary, now, run=_SELF, detector=_SELF, id_=uuid4().hex)
 
     def _put(self, alert: Notification) -> None:
         self._start()

@@ -15,7 +15,7 @@ from sentinel.sinks.message import MAX_IN_FULL, Message, MessageLine, Summary, m
 _MAX_HEADER_CHARACTERS = 150  # of a header block
 _MAX_TEXT_CHARACTERS = 3000  # of a text object
 _MAX_ENTITY_CHARACTERS = 5  # of one character of text
-_CODE = re.compile(r"`([^`]+)`")
+_CODE_SPAN = re.compile(r"`([^`]+)`")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -73,7 +73,7 @@ def _slack_link(url: str) -> Iterator[dict[str, Any]]:
 
 def _catalogue_text(text: str) -> Iterator[dict[str, Any]]:
     """Yield the parts of our own text, where backticks mark code."""
-    for number, part in enumerate(_CODE.split(text)):
+    for number, part in enumerate(_CODE_SPAN.split(text)):
         if part:
             yield {**_slack_text(part), **({"style": {"code": True}} if number % 2 else {})}
 

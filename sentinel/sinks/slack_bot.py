@@ -23,7 +23,7 @@ from sentinel.sinks.slack_blocks import slack_body
 _TRANSIENT_ERRORS = frozenset(
     ("ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout")
 )
-_REMEDIES = {
+_SLACK_REMEDIES = {
     "account_inactive": "the bot was removed; install it again",
     "channel_not_found": "name another channel, or invite the bot to it",
     "invalid_auth": "the token is not valid; copy it again",
@@ -35,7 +35,7 @@ _REMEDIES = {
     "token_revoked": "make a new token",
 }
 """What to do about Slack's permanent refusals."""
-_FILE_NAME = "signals.png"  # of a plot
+_PLOT_FILE_NAME = "signals.png"  # of a plot
 _SLACK_ERROR = re.compile(r"[a-z_]{1,60}")
 
 _log = logging.getLogger(__name__)
@@ -74,13 +74,13 @@ class SlackBotSink(msgspec.Struct, frozen=True):
 
     def _upload(self, picture: bytes, channel: str, thread: str, now: float) -> None:
         """Put the picture into a thread: https://docs.slack.dev/messaging/working-with-files."""
-        file = {"filename": _FILE_NAME, "length": len(picture)}
+        file = {"filename": _PLOT_FILE_NAME, "length": len(picture)}
         upload = self._call("files.getUploadURLExternal", file, {}, now)
         address = SecretStr(str(upload.get("upload_url")))
         binary = {"Content-Type": "application/octet-stream"}
         http.check(http.post(address, picture, binary, self.timeout_seconds, now))
         share = {
-            "files": [{"id": upload.get("file_id"), "title": _FILE_NAME}],
+            "files": [{"id": upload.get("file_id"), "title": _PLOT_FILE_NAME}],
             "channel_id": channel,
             "thread_ts": thread,
         }
@@ -107,7 +107,7 @@ class SlackBotSink(msgspec.Struct, frozen=True):
         if error in _TRANSIENT_ERRORS:
             raise Transient(f"Slack answered {error}", answer.retry_after_seconds)
         reason = error if _SLACK_ERROR.fullmatch(error) else "with an error"
-        remedy = _REMEDIES.get(error, "see the page of that error at Slack")
+        remedy = _SLACK_REMEDIES.get(error, "see the page of that error at Slack")
         raise Permanent(f"Slack answered {reason}: {remedy}")
 
 

@@ -13,7 +13,7 @@ from sentinel.notifications.decide import FirstLook
 from sentinel.sinks.base import FIRST_LOOK, Digest, Notification, SinkConfig, Transient
 from sentinel.sinks.message import MAX_IN_FULL, summary, text
 
-_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
+_SEVERITY_COLOURS = {Severity.CRITICAL: "bold red", Severity.WARNING: "bold yellow"}
 
 
 class TerminalSink(msgspec.Struct, frozen=True):
@@ -75,4 +75,4 @@ def _digest_lines(digest: Digest) -> Any:
 
 def _colour(notification: Notification) -> str:
     over = notification.event is Event.RESOLVED
-    return "bold green" if over else _COLOURS.get(notification.incident.severity, "bold")
+    return "bold green" if over else _SEVERITY_COLOURS.get(notification.incident.severity, "bold")

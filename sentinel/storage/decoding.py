@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _to_incident = converter(Incident)
 
-_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_JSON_NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """The names of numbers that JSON does not know; SQLite before 3.42 takes no row that has one."""
 
 
@@ -53,8 +53,8 @@ def incident_from_json(text: str) -> Incident:
     """Undo `incident_to_json`. Raises ValueError."""
     incident = _to_incident(json.loads(text))
     not_finite = {
-        name: _NOT_FINITE[value]
+        name: _JSON_NOT_FINITE[value]
         for name, value in incident.evidence.items()
-        if isinstance(value, str) and value in _NOT_FINITE
+        if isinstance(value, str) and value in _JSON_NOT_FINITE
     }
     return incident.replace(evidence={**incident.evidence, **not_finite}) if not_finite else incident

@@ -20,7 +20,7 @@ from sentinel.storage.database import Database, utf8
 from sentinel.storage.pages import forget_page, forget_withdrawn_pages
 
 _MAX_PREFERRED_TRIES = 5  # an incident that was tried more often lets the others pass
-_NO_SINK = "the configuration has no sink of this name any more"
+_NO_SINK_ERROR = "the configuration has no sink of this name any more"
 
 _ENTRIES = "SELECT number, key, incident, body, attempts, waited_seconds, group_key FROM outbox"
 _OF_WORST_INCIDENTS = """
@@ -234,7 +234,7 @@ class Outbox:
                 "WHERE state = 'pending' AND sink NOT IN (SELECT value FROM json_each(?))",
                 (json.dumps([*sinks]),),
             )
-            _give_up(connection, [number for (number,) in rows], _NO_SINK, now)
+            _give_up(connection, [number for (number,) in rows], _NO_SINK_ERROR, now)
 
     def postponed(
         self,

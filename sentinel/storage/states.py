@@ -16,10 +16,10 @@ from sentinel.common.paths import is_file
 from sentinel.common.state_dir import STATE_FILE, default_state_dir
 from sentinel.storage.database import make_file
 
-_WATCHED = "watched"
+_WATCHED_FILE = "watched"
 """A file in the state directory that says what its watch follows, a path in each line."""
-_MAX_NAME = 40  # characters of a directory's name that tell a person what is watched
-_DIGITS = 8  # of the hash that tells apart what has one name
+_MAX_STATE_NAME = 40  # characters of a directory's name that tell a person what is watched
+_HASH_DIGITS = 8  # of the hash that tells apart what has one name
 
 
 def state_of_config(file: Path) -> Path:
@@ -39,7 +39,7 @@ def note_watched(directory: Path, paths: Iterable[object]) -> None:
 
     A watch whose disk is full goes on without.
     """
-    file = directory / _WATCHED
+    file = directory / _WATCHED_FILE
     lines = [str(path.absolute()) if isinstance(path, Path) else str(path) for path in paths]
     with suppress(OSError, StateError):
         make_file(directory, file)
@@ -75,8 +75,8 @@ def one_of(states: Sequence[Path]) -> Path:
 
 
 def _state_dir(name: str, key: str) -> Path:
-    name = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_MAX_NAME] or "runs"
-    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+    name = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:_MAX_STATE_NAME] or "runs"
+    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:_HASH_DIGITS]
     return default_state_dir() / f"{name}-{digest}"
 
 
@@ -92,7 +92,7 @@ def _states() -> dict[Path, list[str]]:
 
 def _watched(directory: Path) -> list[str]:
     try:
-        return (directory / _WATCHED).read_text("utf-8", "surrogateescape").splitlines()
+        return (directory / _WATCHED_FILE).read_text("utf-8", "surrogateescape").splitlines()
     except OSError:
         return []
 

@@ -45,7 +45,7 @@ class _OpenConnection:
             self._client.shutdown(socket.SHUT_RDWR)
 
 
-class _Server(ThreadingMixIn, WSGIServer):
+class _MetricsServer(ThreadingMixIn, WSGIServer):
     daemon_threads = True
     request_queue_size = 64  # clients that wait to be accepted; one more waits for a second and asks again
     clock: Clock
@@ -87,9 +87,9 @@ class _Server(ThreadingMixIn, WSGIServer):
             _log.exception("a request could not be answered")
 
 
-class _Handler(WSGIRequestHandler):
+class _MetricsHandler(WSGIRequestHandler):
     timeout = _MAX_IDLE_SECONDS
-    server: _Server
+    server: _MetricsServer
 
     def parse_request(self) -> bool:
         """Read the header, after which the client waits for us."""
@@ -108,9 +108,9 @@ def serving(address: Address, metrics: Metrics, clock: Clock) -> Iterator[Addres
     Raises SentinelError if the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    server_type = type("_Server", (_Server,), {"address_family": family, "clock": clock})
+    server_type = type("_MetricsServer", (_MetricsServer,), {"address_family": family, "clock": clock})
     try:
-        server = server_type((address.host, address.port), _Handler)
+        server = server_type((address.host, address.port), _MetricsHandler)
     except (OSError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise SentinelError(

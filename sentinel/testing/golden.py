@@ -68,7 +68,7 @@ from sentinel.series.plan import Plans, planned
 from sentinel.series.specs import series_specs
 from sentinel.series.windows import Judged, frame
 
-_FENCE = re.compile(
+_GOLDEN_FENCE = re.compile(
     r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
 )
 _GOLDEN_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
@@ -76,7 +76,7 @@ _GOLDEN_TOKEN = re.compile(
     rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_GOLDEN_NUMBER}))"
     rf"(?:(?P<change>[+*-])(?P<by>{_GOLDEN_NUMBER}))?(?:~(?P<noise>{_GOLDEN_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
 )
-_GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
+_GOLDEN_GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
 
 
 class Stream(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ def scenarios(detector: Detector, page: Path) -> list[Scenario]:
     scenarios_of_page = []
     sections = re.split(r"^### +(.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     for title, text in zip(sections[1::2], sections[2::2], strict=True):
-        blocks = list(_FENCE.finditer(text))
+        blocks = list(_GOLDEN_FENCE.finditer(text))
         expects = [b["body"] for b in blocks if b["kind"] == "expect"]
         if len(expects) != 1:
             raise ValueError(f"{page.name}, '{title}': {len(expects)} expect blocks; a scenario has one")
@@ -233,7 +233,7 @@ def rewrite(detector: Detector, page: Path) -> None:
     def fill(block: re.Match[str]) -> str:
         return f"```expect\n{next(expect_blocks)}```" if block["kind"] == "expect" else block[0]
 
-    page.write_text(_FENCE.sub(fill, page.read_text(encoding="utf-8")), encoding="utf-8")
+    page.write_text(_GOLDEN_FENCE.sub(fill, page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _stream(block: re.Match[str]) -> Stream:
@@ -249,7 +249,7 @@ def _stream(block: re.Match[str]) -> Stream:
 
 def _values(text: str, random: np.random.Generator) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return values, and whether there is a point at all."""
-    text = _GROUP.sub(lambda g: f"{g[1]} " * int(g[2]), text)
+    text = _GOLDEN_GROUP.sub(lambda g: f"{g[1]} " * int(g[2]), text)
     values = [np.empty(0)]
     logged = [np.empty(0, bool)]
     for word in text.split():

@@ -45,8 +45,8 @@ CHECK_SECONDS = 1.0
 
 _MAX_CHECK_AGE = 10.0  # seconds; the state of a run also depends on the time
 _MAX_READ_SECONDS = 60.0  # beyond a short timeout, so that what is there is read once
-_GOING_ON = (RunState.RUNNING, RunState.STALLED)
-_WELL = (RunState.FINISHED,)
+_GOING_ON_STATES = (RunState.RUNNING, RunState.STALLED)
+_WELL_STATES = (RunState.FINISHED,)
 
 
 class Outcome(StrEnum):
@@ -137,7 +137,7 @@ class Waiting:
 
     def _result(self, store: Store, content: Status, state_dir: Path, *, is_due: bool) -> WaitResult | None:
         is_read = self._own is None or self._own.is_read.is_set()
-        going_on = [run for run in content.runs if run.state in _GOING_ON or run.lag > 0]
+        going_on = [run for run in content.runs if run.state in _GOING_ON_STATES or run.lag > 0]
         all_over = is_read and bool(content.runs) and not going_on
         urgent = self._urgent(content)
         if urgent and (all_over or self._request.until is not Until.END):
@@ -158,7 +158,7 @@ class Waiting:
         if is_read and content.runs and len(unread) == len(content.runs):
             return self._end(Outcome.UNREADABLE, f"{unread[0].row.path}: {unread[0].not_judged}", content)
         if all_over:
-            is_well = all(run.state in _WELL for run in content.runs)
+            is_well = all(run.state in _WELL_STATES for run in content.runs)
             outcome = Outcome.ENDED if is_well else Outcome.INCIDENT
             return self._end(outcome, _states_summary(content), content)
         if is_due:

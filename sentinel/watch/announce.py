@@ -8,7 +8,7 @@ from sentinel.detectors.api import Declaration
 from sentinel.runs.fit import fit
 from sentinel.runs.log import RunLog
 
-_MAX_RUNS = 10  # that are introduced one by one
+_MAX_RUNS_ANNOUNCED = 10  # that are introduced one by one
 
 
 def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) -> Iterator[str]:
@@ -19,7 +19,7 @@ def introductions(logs: Sequence[RunLog], detectors: Collection[Declaration]) ->
         signals = log.understanding().signals
         lacking = {detector.name: detector.demand.missing(signals) for detector in detectors}
         fits.append(fit(signals, lacking, len(lacking)))
-    if len(logs) <= _MAX_RUNS:
+    if len(logs) <= _MAX_RUNS_ANNOUNCED:
         for log, framework, run_fit in zip(logs, frameworks, fits, strict=True):
             points = f"{framework}, {log.metadata.points} points"
             judged_by = f"judged by {run_fit.able} of {run_fit.fitting} that fit"

@@ -20,13 +20,13 @@ _MAX_INITIAL_LAG_SECONDS = 3600.0  # the same in an initial scan; a log of some 
 _MAX_WAIT_SECONDS = 180.0  # of a changed log for its turn; else the watch has more runs than it can follow
 _PRESSING_SECONDS = 30.0  # a watch may use more of the machine while a run has waited for so long
 
-_MAX_RUNS = 512  # of a slice
-_MIN_RUNS = 64  # of a slice; fewer take hardly less time
+_MAX_SLICE_RUNS = 512
+_MIN_SLICE_RUNS = 64  # fewer take hardly less time
 _MIN_POINTS_PER_RUN = 1000  # of a slice; with fewer, a run that grows may lag for good
 _SLICE_SECONDS = 0.5  # that a slice of one log takes, so that one that grows fast delays no other
 _FIRST_RUN_POINTS = 1 << 15  # of a slice, of one run
 _MIN_RUN_POINTS = 1 << 13  # the same; fewer take hardly less time
-_MIN_POINTS = MAX_POINTS >> 3  # of a slice; fewer take hardly less time, because most of it is a fixed cost
+_MIN_SLICE_POINTS = MAX_POINTS >> 3  # fewer take hardly less time, because most of it is a fixed cost
 
 
 class Backlog:
@@ -99,7 +99,7 @@ class Backlog:
     def note_duration(self, seconds: float) -> None:
         """Note how long the last slice took, which decides on the size of the next ones."""
         if seconds > 2 * READING_SECONDS:
-            self._points = max(self._points // 2, _MIN_POINTS)
+            self._points = max(self._points // 2, _MIN_SLICE_POINTS)
         elif seconds < READING_SECONDS:
             self._points = min(self._points * 2, MAX_POINTS)
         if seconds > _SLICE_SECONDS:
@@ -114,7 +114,7 @@ class Backlog:
     @property
     def _run_limit(self) -> int:
         """How many runs a slice may have."""
-        return min(max(self._points // _MIN_POINTS_PER_RUN, _MIN_RUNS), _MAX_RUNS)
+        return min(max(self._points // _MIN_POINTS_PER_RUN, _MIN_SLICE_RUNS), _MAX_SLICE_RUNS)
 
     def drop(self, run_ids: Iterable[str]) -> None:
         """Forget runs, which need not be here."""

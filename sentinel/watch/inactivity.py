@@ -32,7 +32,7 @@ _MAX_REVIEW_PAUSE_SECONDS = 60.0  # ... or by so much
 _EVIDENCE_SECONDS = 60.0  # how long the evidence from directories about the training of a log counts
 
 
-class _Overview(NamedTuple):
+class _InactivityOverview(NamedTuple):
     """What all runs under watch say of the inactivity of each, by run id."""
 
     seconds: Mapping[str, float]  # since points arrived at any log of the training
@@ -129,19 +129,19 @@ class InactivityMonitor:
 
     def _overview(
         self, expected: Sequence[WatchedRun], seconds: Mapping[str, float], awake: float, now: float
-    ) -> _Overview:
+    ) -> _InactivityOverview:
         inactive = [watched for watched in expected if seconds[watched.run_pipeline.id] > self._short_seconds]
         if not inactive:
-            return _Overview(seconds, {}, {}, {})
+            return _InactivityOverview(seconds, {}, {}, {})
         training = self._trainings(expected, awake)
-        return _Overview(
+        return _InactivityOverview(
             _seconds_of_trainings(expected, seconds, training),
             self._together(expected, training, awake, now),
             _successors(expected, inactive),
             _first_by_kind(inactive),
         )
 
-    def _inactivity(self, watched: WatchedRun, overview: _Overview) -> Inactivity:
+    def _inactivity(self, watched: WatchedRun, overview: _InactivityOverview) -> Inactivity:
         run = watched.run_pipeline.log.run
         return Inactivity(
             seconds=overview.seconds[run.id],

@@ -26,8 +26,8 @@ from sentinel.sources.location import Location, Url
 from sentinel.sources.readers.growing import Mark, head_of, holds, marks_in
 from sentinel.storage.store import RunRow, Store
 
-_MAX_FILES = 100  # of a directory
-_MIN_POINTS = 20  # of a log, before another one may be a copy of it
+_MAX_LOG_FILES = 100  # of a directory
+_MIN_POINTS_OF_COPY = 20  # of a log, before another one may be a copy of it
 
 
 class Relation(Enum):
@@ -90,7 +90,7 @@ def _relation(run: Run, path: Path, other: _KnownLog) -> Relation | None:
         is_rotated = is_same and not any(holds(other.path, mark) for mark in other.marks)
         if was_read or is_rotated:
             return Relation.PART
-    if is_same and other.metadata.points >= _MIN_POINTS:
+    if is_same and other.metadata.points >= _MIN_POINTS_OF_COPY:
         with suppress(OSError):
             return Relation.COPY if was_written_at_once(path, keeps_time=True) else None
     return None
@@ -116,5 +116,5 @@ def _log_files(path: Path) -> list[Path]:
             if is_directory(path)
             else iter([path])
         )
-        return [*islice(files, _MAX_FILES)]
+        return [*islice(files, _MAX_LOG_FILES)]
     return []

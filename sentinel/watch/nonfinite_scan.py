@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-_MAX_BYTES = 1 << 16  # of a file, the newest
-_MAX_FILES = 1 << 16  # that are remembered
+_MAX_SCANNED_BYTES = 1 << 16  # of a file, the newest
+_MAX_SCANNED_FILES = 1 << 16  # that are remembered
 
 # A number as text, as W&B, JSONL and consoles write it; and as TensorBoard does, which is little-endian: the
 # quiet NaN and the infinities of IEEE 754, of 32 and of 64 bits.
@@ -33,7 +33,7 @@ class NonFiniteScan:
 
         A log with such numbers all the time has no preference, so it keeps nobody waiting.
         """
-        if len(self._scanned) > _MAX_FILES:
+        if len(self._scanned) > _MAX_SCANNED_FILES:
             self._scanned.clear()
         for path in changed:
             size, was_nonfinite = self._scanned.get(path, (0, False))
@@ -55,7 +55,7 @@ def _read_from(path: Path, offset: int) -> tuple[bytes, int]:
     try:
         size = os.fstat(file).st_size
         offset = offset if offset <= size else 0  # else the file was written anew
-        offset = max(offset, size - _MAX_BYTES)
+        offset = max(offset, size - _MAX_SCANNED_BYTES)
         return os.pread(file, size - offset, offset), size
     finally:
         os.close(file)

@@ -24,7 +24,7 @@ from sentinel.storage.store import Store
 from sentinel.watch.recorder import Recorder
 
 _CHECK_SECONDS = 60.0  # between two checks of all runs, and so between two log lines about what is gone
-_MAX_NAMES = 3  # of removed runs in a log line
+_MAX_REMOVED_NAMES = 3  # of removed runs in a log line
 
 _log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ def _deleted(runs: Iterable[Run]) -> set[str]:
 
 
 def _warning(runs: Collection[Run], seconds: float) -> str:
-    names = [clean_text(str(run.path)) for run in runs][:_MAX_NAMES]
+    names = [clean_text(str(run.path)) for run in runs][:_MAX_REMOVED_NAMES]
     others = f" and of {len(runs) - len(names)} more runs" if len(runs) > len(names) else ""
     until = f"their incidents end in {duration_text(seconds)} unless they come back"
     return f"the logs of {', '.join(names)}{others} are gone; {until}"

@@ -5,7 +5,7 @@ import logging
 from sentinel.common.text import clean_text
 
 _MAX_WARNINGS = 10_000  # that are remembered; each may hold the name of a file, and a tree gets ever new ones
-_MAX_CHARACTERS = 500  # of a warning
+_MAX_WARNING_CHARACTERS = 500  # of a warning
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ class WarnOnce:
         """Log a problem, unless it is remembered. Return whether it was logged."""
         is_new = problem not in self._warnings
         if is_new:
-            self.latest = clean_text(problem, _MAX_CHARACTERS)
+            self.latest = clean_text(problem, _MAX_WARNING_CHARACTERS)
             _log.warning("%s", self.latest)
         self._warnings.pop(problem, None)
         self._warnings[problem] = None

@@ -32,7 +32,7 @@ _MAX_INTERVALS = 100  # between arrivals of points; the last ones are remembered
 _FLUSH_SECONDS = 60.0  # for which a run may flush its log after its end
 _FIRST_PAUSE_SECONDS = 60.0  # before a run that failed is tried again; twice as long after each failure ...
 _MAX_PAUSE_SECONDS = 3600.0  # ... up to this
-_MAX_FAILURES = 30  # that are counted
+_MAX_RUN_FAILURES = 30  # that are counted
 
 _log = logging.getLogger(__name__)
 
@@ -176,7 +176,7 @@ class WatchedRun(msgspec.Struct, weakref=True):
         self.stopped = reason
         self.uncommitted = 0
         pause = min(_FIRST_PAUSE_SECONDS * 2.0**self.failures, _MAX_PAUSE_SECONDS)
-        self.failures = min(self.failures + 1, _MAX_FAILURES)
+        self.failures = min(self.failures + 1, _MAX_RUN_FAILURES)
         self.rests_until = now + pause
 
     def went_well(self) -> None:

@@ -22,12 +22,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 MIN_CHARACTERS = 16
 """Of a token that a person chooses."""
 
-_POLICY = (
+_CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_ALWAYS = {
-    "Content-Security-Policy": _POLICY,
+_FIXED_HEADERS = {
+    "Content-Security-Policy": _CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -59,7 +59,7 @@ class Access(msgspec.Struct, frozen=True):
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(_ALWAYS)
+                MutableHeaders(scope=message).update(_FIXED_HEADERS)
             await send(message)
 
         refusal = self._refusal(scope) or await self._entrance(scope, receive)

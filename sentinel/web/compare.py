@@ -8,14 +8,14 @@ from starlette.requests import Request
 from sentinel.common.text import clean_text
 from sentinel.web.views import WebPage
 
-_MAX_RUNS = 8  # as many colours as a person tells apart
+_MAX_RUNS_COMPARED = 8  # as many colours as a person tells apart
 _MAX_SETTING_CHARACTERS = 120  # of a value beside those of other runs
 _ABSENT = "not set"
 
 
 def requested_keys(request: Request) -> Sequence[str]:
     """Return the keys of the runs that a request names, each once."""
-    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_RUNS]
+    return [*dict.fromkeys(request.query_params.get("runs", "").split(","))][:_MAX_RUNS_COMPARED]
 
 
 def compare_page(pages: Mapping[str, WebPage]) -> WebPage:

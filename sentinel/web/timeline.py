@@ -14,8 +14,8 @@ from sentinel.web.views import StateView, WebPage
 
 PERIODS = {"1d": "the last day", "7d": "the last week", "30d": "the last month"}
 
-_MAX_DAYS = 3650  # of a period
-_MAX_INCIDENTS = 200  # in the list
+_MAX_TIMELINE_DAYS = 3650  # of a period
+_MAX_TIMELINE_INCIDENTS = 200  # in the list
 _TIMELINE_COLUMNS = 120  # of the curve of how many runs were alive
 _MIN_WIDTH_PERCENT = 0.4  # of the period, so that a bar can be seen
 
@@ -28,7 +28,7 @@ class Bar(msgspec.Struct, frozen=True):
     width: float
 
 
-class _Period(msgspec.Struct, frozen=True):
+class _TimelinePeriod(msgspec.Struct, frozen=True):
     begin: float
     end: float
 
@@ -68,7 +68,7 @@ def fleet_time(
     runs: Iterable[KnownRun], incidents: Iterable[Incident], now: float, seconds: float
 ) -> FleetTime:
     """Return what happened to these runs in the last ``seconds``, by the clocks of their logs."""
-    period = _Period(now - seconds, now)
+    period = _TimelinePeriod(now - seconds, now)
     by_id = {run.row.id: run for run in runs}
     bars: dict[str, list[Bar]] = {}
     stretches: dict[str, list[tuple[float, float]]] = {}
@@ -91,7 +91,7 @@ def fleet_time(
             gpus[run] = count
     return FleetTime(
         bars=dict(sorted(bars.items(), key=lambda item: (-len(item[1]), item[0]))),
-        newest=newest[:_MAX_INCIDENTS],
+        newest=newest[:_MAX_TIMELINE_INCIDENTS],
         alive=[*_alive(by_id.values(), period)],
         hours=sum(hours.values()),
         gpu_hours=sum(hours[run] * count for run, count in gpus.items()),
@@ -112,12 +112,12 @@ def fitting_period(runs: Iterable[KnownRun], now: float) -> str:
         return longest
     age = now - min(first for first, _ in times)
     if now - max(last for _, last in times) > periods[longest]:
-        return f"{min(ceil(age / seconds_in('1d')), _MAX_DAYS)}d"
+        return f"{min(ceil(age / seconds_in('1d')), _MAX_TIMELINE_DAYS)}d"
     return next((period for period, seconds in periods.items() if age <= seconds), longest)
 
 
 def _within(
-    incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _Period
+    incidents: Iterable[Incident], runs: Mapping[str, KnownRun], period: _TimelinePeriod
 ) -> Iterator[tuple[Incident, float, float]]:
     """Yield the incidents of the period that no other one explains, with their begin and end within it."""
     for incident in incidents:
@@ -143,7 +143,7 @@ def _together(stretches: Iterable[tuple[float, float]]) -> float:
     return covered
 
 
-def _alive(runs: Iterable[KnownRun], period: _Period) -> Iterator[int]:
+def _alive(runs: Iterable[KnownRun], period: _TimelinePeriod) -> Iterator[int]:
     """Yield how many runs logged in each part of the period, or between two points of theirs around it."""
     times = [*_training_times(runs)]
     column_seconds = (period.end - period.begin) / _TIMELINE_COLUMNS

@@ -21,9 +21,9 @@ from sentinel.web.fleet import Fleet
 from sentinel.web.run_session import RunSession, WatchRecords
 from sentinel.web.state_cache import StateCache
 
-_MAX_POINTS = 12_000  # some 200 kB, which each open page fetches whenever the run grows
+_MAX_PAGE_POINTS = 12_000  # some 200 kB, which each open page fetches whenever the run grows
 _MAX_AGE_SECONDS = 60.0  # after which a page is made again, because it says how long ago the run was written
-_MAX_DECISIONS = 1000  # of a run, the newest
+_MAX_DECISIONS_SHOWN = 1000  # of a run, the newest
 
 
 class WebPage(msgspec.Struct, frozen=True):
@@ -84,7 +84,7 @@ class StateView:
         return WatchRecords(
             run=run,
             incidents=cache.store.incidents(run=run.row.id),
-            decisions=cache.store.decisions(_MAX_DECISIONS, run.row.id),
+            decisions=cache.store.decisions(_MAX_DECISIONS_SHOWN, run.row.id),
             silences=self._silences,
             bands=cache.bands(run.row.id),
             answers=self._answers,
@@ -148,7 +148,7 @@ def page_of_run(
         for silence in watch_records.silences
         if silence.run == run.row.id or silence.covers(run.row.path, report.name)
     ]
-    report_data = data_of(report, _MAX_POINTS, times=True)
+    report_data = data_of(report, _MAX_PAGE_POINTS, times=True)
     page = WebPage.from_template(
         version,
         "one_run.html",

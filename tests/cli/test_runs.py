@@ -125,7 +125,7 @@ def test_a_replay_says_of_a_run_how_it_stands_as_the_listing_does(sentinel, run)
 
 
 def test_of_many_runs_only_the_beginning_is_read(sentinel, run, monkeypatch):
-    monkeypatch.setattr("sentinel.replays.listing._MAX_POINTS", 100)
+    monkeypatch.setattr("sentinel.replays.listing._MAX_SCANNED_POINTS", 100)
     run("a", LOSS)
     (found,) = listed(sentinel).values()
     assert found["whole"] is False

@@ -34,7 +34,7 @@ def ranks(mine):
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
     """A directory with the recordings, and no others."""
-    monkeypatch.setattr(flight_recorder, "_TEMPORARY", tmp_path / "none")
+    monkeypatch.setattr(flight_recorder, "_DUMP_DIRECTORY", tmp_path / "none")
     monkeypatch.setattr(flight_recorder.pwd, "getpwuid", {}.__getitem__)
     for file in RECORDINGS.glob("comm_lib*"):
         shutil.copyfile(file, tmp_path / file.name)
@@ -71,7 +71,7 @@ def test_links_pipes_and_large_files_are_not_read(place, ranks, monkeypatch):
     os.mkfifo(two)
     three.unlink()
     assert last_collectives(ranks, place) == "", "one rank alone cannot be compared"
-    monkeypatch.setattr(flight_recorder, "_MAX_BYTES", 100)
+    monkeypatch.setattr(flight_recorder, "_MAX_DUMP_BYTES", 100)
     shutil.copyfile(four, three)
     assert last_collectives(ranks, place) == ""
 

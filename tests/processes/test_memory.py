@@ -33,7 +33,7 @@ def group():
     place = mine and mine / "sentinel-test"
     try:
         place.mkdir()
-        limit = next(place / name for name in memory._LIMITS if (place / name).exists())
+        limit = next(place / name for name in memory._LIMIT_FILES if (place / name).exists())
         limit.write_text(str(LIMIT))
     except (OSError, AttributeError, StopIteration):
         if place and place.exists():
@@ -48,7 +48,7 @@ def group():
 @pytest.mark.parametrize("log", [True, False])
 def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, log):
     if not log:
-        monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
+        monkeypatch.setattr(kernel_log, "_KERNEL_LOG", Path("/nowhere"))
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))
         handle = open_handle(process(one.pid))
@@ -62,7 +62,7 @@ def test_a_process_that_the_oom_killer_ended_is_told_apart(group, monkeypatch, l
 
 
 def test_where_the_kernel_tells_no_status_a_new_count_of_the_group_does(group, monkeypatch):
-    monkeypatch.setattr(kernel_log, "_LOG", Path("/nowhere"))
+    monkeypatch.setattr(kernel_log, "_KERNEL_LOG", Path("/nowhere"))
     monkeypatch.setattr(exits, "_GET_INFO", 0)
     with running(GREEDY) as one:
         (group / "cgroup.procs").write_text(str(one.pid))

@@ -22,7 +22,7 @@ def answering(content, monkeypatch, *, ends=True):
     got = []
     over = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(ras, "_ADDRESS", server.getsockname())
+        monkeypatch.setattr(ras, "_RAS_ADDRESS", server.getsockname())
 
         def serve():
             peer, _ = server.accept()
@@ -88,7 +88,7 @@ def said(status, monkeypatch, pids=(11, 12)):
 
 def test_nobody_answers(monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
-        monkeypatch.setattr(ras, "_ADDRESS", server.getsockname())
+        monkeypatch.setattr(ras, "_RAS_ADDRESS", server.getsockname())
     assert ras_problems([os.getpid()]) == ""
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_read_is_no_answer(monkeypatch):
 
 @pytest.mark.slow
 def test_one_that_never_ends_costs_its_limit(monkeypatch):
-    monkeypatch.setattr(ras, "_MAX_SECONDS", 0.2)
+    monkeypatch.setattr(ras, "_MAX_RAS_SECONDS", 0.2)
     with answering(HELLO + b"{", monkeypatch, ends=False):
         assert ras_problems([11]) == ""
 

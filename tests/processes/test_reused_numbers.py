@@ -147,7 +147,7 @@ def test_what_has_the_number_of_a_worker_does_not_work_for_its_training():
 
 
 def test_what_has_the_number_of_a_rank_is_not_sampled_for_it(monkeypatch):
-    monkeypatch.setattr(hang_sampling, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(hang_sampling, "_SAMPLE_PAUSE_SECONDS", 0.01)
     number, before = ended()
     with running_as(number, IDLES):
         sampling = HangSampling([Rank(before, 0, 2)], "", others=False, ring=lambda: None)

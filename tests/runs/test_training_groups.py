@@ -187,8 +187,8 @@ def test_a_log_joins_a_training_if_it_could_be_with_all_of_its_format_there(evid
 @pytest.mark.parametrize("apart", [0.0, 10.0, -10.0])
 def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apart):
     calls = []
-    takes = module._Training.takes
-    monkeypatch.setattr(module._Training, "takes", lambda *pair: calls.append(pair) or takes(*pair))
+    takes = module._TrainingLogs.takes
+    monkeypatch.setattr(module._TrainingLogs, "takes", lambda *pair: calls.append(pair) or takes(*pair))
     process = frozenset({"process 1"})
     logs = {
         f"log {n}": TrainingEvidence(
@@ -202,8 +202,8 @@ def test_the_logs_of_one_process_are_looked_at_a_few_times_each(monkeypatch, apa
 
 def test_logs_of_one_format_in_one_place_are_not_looked_at(monkeypatch):
     calls = []
-    may_take = module._Training.may_take
-    monkeypatch.setattr(module._Training, "may_take", lambda *one: calls.append(one) or may_take(*one))
+    may_take = module._TrainingLogs.may_take
+    monkeypatch.setattr(module._TrainingLogs, "may_take", lambda *one: calls.append(one) or may_take(*one))
     logs = {
         f"log {n}": TrainingEvidence(
             "tensorboard", frozenset({f"process {n}", "place runs"}), frozenset({f"process {n}"})

@@ -92,7 +92,7 @@ def test_what_runs_that_were_over_show_is_told_in_one_message(house, once):
 
 @pytest.mark.slow
 def test_a_first_look_that_takes_long_says_how_far_it_is(house, monkeypatch):
-    monkeypatch.setattr("sentinel.watch.backlog._MAX_RUNS", 64)
+    monkeypatch.setattr("sentinel.watch.backlog._MAX_SLICE_RUNS", 64)
     for number in range(130):
         house.log(f"{number}", range(3), kl=0.1)
     watcher = house.watch()

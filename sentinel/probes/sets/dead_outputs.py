@@ -22,7 +22,7 @@ from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject, Unsu
 if TYPE_CHECKING:
     import torch
 
-_ZERO = {"ReLU", "ReLU6", "LeakyReLU", "GELU", "SiLU", "Hardswish"}  # dead where they are zero
+_ZERO_ACTIVATION = {"ReLU", "ReLU6", "LeakyReLU", "GELU", "SiLU", "Hardswish"}  # dead where they are zero
 _SATURATED = {"Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh"}  # dead near their ends
 _NEAR_END = 0.99  # an output beyond it, or below 1 minus it, is saturated
 _MAX_LAYERS = 8  # that are watched, evenly spread over the model
@@ -41,7 +41,7 @@ class DeadOutputs(
         super().__init__(subject)
         if subject.is_compiled():
             raise Unsuitable("hooks would make torch.compile compile the model again")
-        kinds = _ZERO | _SATURATED
+        kinds = _ZERO_ACTIVATION | _SATURATED
         modules = subject.model.named_modules()
         layers = [(name, module) for name, module in modules if type(module).__name__ in kinds]
         self._layers = layers[:: max(1, -(-len(layers) // _MAX_LAYERS))]

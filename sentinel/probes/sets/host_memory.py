@@ -20,8 +20,8 @@ from pathlib import Path
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, Unsuitable
 
 _GIB = 2.0**30  # bytes
-_OWN = Path("/proc/self/statm")
-_SHARED = Path("/dev/shm")  # noqa: S108  it is measured, not written to
+_OWN_MEMORY = Path("/proc/self/statm")
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  it is measured, not written to
 
 
 class HostMemory(
@@ -38,14 +38,14 @@ class HostMemory(
 
     def __init__(self, subject: Subject) -> None:
         super().__init__(subject)
-        if not (_OWN.exists() and _SHARED.exists()):
+        if not (_OWN_MEMORY.exists() and _SHARED_MEMORY.exists()):
             raise Unsuitable("this system has no /proc or no /dev/shm")
 
     def measure(self, moment: Moment) -> Numbers:
         """Return two numbers, or one where nothing limits the shared memory."""
-        _, resident, mapped, *_ = map(int, _OWN.read_text().split())
+        _, resident, mapped, *_ = map(int, _OWN_MEMORY.read_text().split())
         numbers = {"host/rss": (resident - mapped) * os.sysconf("SC_PAGESIZE") / _GIB}
-        shared = os.statvfs(_SHARED)
+        shared = os.statvfs(_SHARED_MEMORY)
         if shared.f_blocks:
             numbers["host/shm_free"] = shared.f_bavail * shared.f_frsize / _GIB
         return numbers

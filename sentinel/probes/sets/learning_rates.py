@@ -20,7 +20,7 @@ from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject
 if TYPE_CHECKING:
     import torch
 
-_MOVED = 0.01  # of a rate, by which a schedule has moved it
+_MOVED_RATE = 0.01  # of a rate, by which a schedule has moved it
 
 
 class LearningRates(
@@ -43,7 +43,7 @@ class LearningRates(
         lag: torch.Tensor | float = 0
         for optimizer, first in zip(self.subject.optimizers, self._first, strict=True):
             pairs = list(zip(self._rates(optimizer), first, strict=False))  # a group may be added later
-            moved = sum(abs(now - before) > _MOVED * before for now, before in pairs)
+            moved = sum(abs(now - before) > _MOVED_RATE * before for now, before in pairs)
             lag += sum(now == before for now, before in pairs) * (moved > 0)
         rates = {f"lr/{name}": group["lr"] for name, group in self.subject.parts.groups}
         return {**rates, "optim/groups_left_behind": lag}

@@ -25,7 +25,7 @@ from sentinel.probes.base import Hooks, Moment, Numbers, ProbeSet, Subject, Unsu
 if TYPE_CHECKING:
     import torch
 
-_ROUNDING = 0.02  # of a row's largest entry, by which 16 bits may miss a sum of zero
+_GRADIENT_ROUNDING = 0.02  # of a row's largest entry, by which 16 bits may miss a sum of zero
 
 
 class LossWeight(
@@ -78,6 +78,6 @@ class LossWeight(
         least, label = slopes.min(1)
         missing = 1 - rows.softmax(1).gather(1, label[:, None])[:, 0]
         missing = missing.masked_fill(~pushed, 0.0)
-        fits = slopes.sum(1).abs() <= _ROUNDING * slopes.abs().amax(1)
+        fits = slopes.sum(1).abs() <= _GRADIENT_ROUNDING * slopes.abs().amax(1)
         weight = -pushed.sum() * least.masked_fill(~pushed, 0.0).sum() / missing.sum().clamp_min(1e-12)
         self._weights.append(torch.where(fits.all(), weight, torch.nan))

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import torch
 
 _MAX_OF_A_TENSOR = 1 << 12  # weights
-_MAX_WAITING = 4  # measurements that wait for a rank
-_PATIENCE = timedelta(seconds=5)  # with the store, which answers within milliseconds
+_MAX_WAITING_MEASUREMENTS = 4  # measurements that wait for a rank
+_STORE_PATIENCE = timedelta(seconds=5)  # with the store, which answers within milliseconds
 _made = itertools.count()  # each rank makes the same probes in the same order
 
 
@@ -69,7 +69,7 @@ class Ranks(
             self._arrival()
             key = self._key(self._measured, self._rank)
             self._store.set(key, f"{int(self._sum)} {'' if self._batch is None else self._batch}")
-            self._unfinished = [*self._unfinished, self._measured][-_MAX_WAITING:]
+            self._unfinished = [*self._unfinished, self._measured][-_MAX_WAITING_MEASUREMENTS:]
             self._sum = None
 
     def measure(self, moment: Moment) -> Numbers:
@@ -116,7 +116,7 @@ def _store(subject: Subject) -> Any:
         raise Unsuitable("the ranks did not meet at MASTER_ADDR and MASTER_PORT")
     start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")  # as the store of torchrun outlives its ranks
     prefix = f"sentinel/{start}/{subject.first_step}/{next(_made)}"
-    return PrefixStore(prefix, TCPStore(address, int(port), timeout=_PATIENCE))
+    return PrefixStore(prefix, TCPStore(address, int(port), timeout=_STORE_PATIENCE))
 
 
 def _checksum(parameter: "torch.Tensor") -> "torch.Tensor":

@@ -18,7 +18,7 @@ step together.
 
 from sentinel.probes.base import Cost, Moment, Numbers, ProbeSet, Subject, Unsuitable, is_on_host
 
-_MAX_STATES = 16  # whose counts are asked for; those of other tensors are mostly the same
+_MAX_OPTIMIZER_STATES = 16  # whose counts are asked for; those of other tensors are mostly the same
 
 
 class Schedules(
@@ -63,6 +63,6 @@ class Schedules(
 
     def _own_count(self) -> int:
         states = [state for optimizer in self.subject.optimizers for state in optimizer.state.values()]
-        sampled = states[:: max(1, len(states) // _MAX_STATES)]
+        sampled = states[:: max(1, len(states) // _MAX_OPTIMIZER_STATES)]
         counts = [int(state["step"]) for state in sampled if "step" in state and is_on_host(state["step"])]
         return max(counts, default=self.subject.first_step + self._steps)

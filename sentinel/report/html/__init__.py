@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 SCRIPTS = "uPlot.iife.min.js", "base.js", "charts.js", "table.js", "signals.js", "keys.js", "page.js"
 STYLES = "uPlot.min.css", "page.css", "table.css"
 
-_MAX_POINTS = 3_000_000  # of all curves of a file
+_MAX_POINTS_OF_FILE = 3_000_000  # of all curves of a file
 _MAX_POINTS_OF_RUN = 40_000  # some 700 kB
 _MIN_POINTS_OF_CURVE = 64
 _MAX_CHECKPOINTS = 500
@@ -46,7 +46,7 @@ def render(story: ReplayReport) -> str:
     runs = story.runs[:MAX_IN_FULL]
     further_runs = story.runs[MAX_IN_FULL:]
     scripts, styles = (["".join(asset(name)) for name in names] for names in (SCRIPTS, STYLES))
-    allowed = min(_MAX_POINTS_OF_RUN, _MAX_POINTS // max(len(runs), 1))
+    allowed = min(_MAX_POINTS_OF_RUN, _MAX_POINTS_OF_FILE // max(len(runs), 1))
     all_runs: Any = environment().get_template("runs.html").module
     scales = scales_of(run.lead for run in story.runs)
     summary_rows = [

@@ -13,13 +13,13 @@ from sentinel.report.sparkline import LOG_RATIO
 from sentinel.series.thumbnails import Lead
 
 # of a curve, in the units of its SVG
-_WIDTH = 100
-_HEIGHT = 24
-_MARGIN = 1
+_SPARK_WIDTH = 100
+_SPARK_HEIGHT = 24
+_SPARK_MARGIN = 1
 
 _ORDINARY = 2.5, 97.5  # percentiles of all values of a signal; what lies beyond them is cut
 _MIDDLE_HALF = 25.0, 75.0  # percentiles between which the middle half lies
-_DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
+_SCALE_DIGITS = 2  # of the ends of a scale, so that it stays while the values move a little
 
 
 class Scale(msgspec.Struct, frozen=True):
@@ -105,12 +105,12 @@ def spark(lead: Lead, scales: Scales) -> Spark | None:
 
 def _across(lead: Lead, point_index: int) -> float:
     """Return how far right a value stands."""
-    return point_index * _WIDTH / (len(lead.values) - 1)
+    return point_index * _SPARK_WIDTH / (len(lead.values) - 1)
 
 
 def _down(up: float) -> float:
     """Return how far below the upper edge stands what is so high, from 0 to 1."""
-    return _HEIGHT - _MARGIN - (_HEIGHT - 2 * _MARGIN) * up
+    return _SPARK_HEIGHT - _SPARK_MARGIN - (_SPARK_HEIGHT - 2 * _SPARK_MARGIN) * up
 
 
 def _curve_kind(lead: Lead) -> Hashable:
@@ -129,7 +129,7 @@ def _rounded(curve_values: "np.typing.NDArray[np.float64]", *, is_logarithmic: b
     low, high, *middle = np.percentile(curve_values, (*_ORDINARY, *_MIDDLE_HALF), method="nearest").tolist()
     span = high / 2 - low / 2
     # The ends of a scale are multiples of the step, which is 0 if there is no span.
-    step = 10.0 ** (floor(log10(span)) - _DIGITS + 1) if span > 0 and isfinite(span) else 0.0
+    step = 10.0 ** (floor(log10(span)) - _SCALE_DIGITS + 1) if span > 0 and isfinite(span) else 0.0
     usual = [round(end / step) * step if step else end for end in middle]
     if not step:
         return Scale(low, high, (usual[0], usual[1]), is_logarithmic)
