@@ -223,6 +223,21 @@ def test_a_path_is_asked_about_without_an_error(file):
     assert not asked
 
 
+def test_no_pattern_is_compiled_when_its_module_is_imported():
+    """`lazy_pattern` compiles it where it is used. The library of detectors, which has few, stands alone."""
+
+    def compiled(node: ast.AST) -> Iterator[ast.AST]:
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile":
+            yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            for child in ast.iter_child_nodes(node):
+                yield from compiled(child)
+
+    files = [file for file in FILES if not file.is_relative_to(ROOT / "sentinel" / "detectors")]
+    trees = ((file, ast.parse(text(file))) for file in files if "re.compile(" in text(file))
+    assert not [f"{module(file)}:{node.lineno}" for file, tree in trees for node in compiled(tree)]
+
+
 @pytest.mark.slow
 def test_a_line_assigns_one_thing():
     """A swap and an unpacking are one thought; `a, b = x, y` is two. A hundredth is allowed."""

@@ -4,7 +4,6 @@ The keys are those of the usual variables of the environment, or of the machine'
 """
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from sentinel.archives.origin import OpenPart
 from sentinel.archives.parts import ListedFile, Part
 from sentinel.common.errors import SentinelError
 from sentinel.common.installation import install
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import exists, is_directory
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import common_path, run_name, runs_among
@@ -39,7 +39,7 @@ _MAX_BUCKET_REQUESTS = 16  # of a worker at once
 _HYDRA_SETTINGS = ".hydra/config.yaml"  # the only settings that are hidden
 
 _EMPTY_BUCKET = "nothing lies there, or nothing that may be seen"
-_DENIED = re.compile(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
+_DENIED = lazy_pattern(r"\b(401|403) |PermissionDenied|Unauthenticated")  # in a type or a text of the library
 
 
 class Bucket(msgspec.Struct, frozen=True):

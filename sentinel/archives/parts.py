@@ -8,7 +8,6 @@ long to look into any of them. A directory whose name says that it is a piece of
 with that, and every other directory by itself.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.shard import stable_hash
 
 _MAX_FOLDERS_OF_PART = 192  # of a part, unless one unit has more
@@ -23,7 +23,7 @@ _MAX_FILES_OF_PART = 1536  # the same
 _MIN_FOLDERS_OF_PART = 96  # with fewer, a part goes on: judging many runs at once costs less for each of them
 _UNITS_PER_END = 32  # from there on, one of so many units ends a part
 
-_INNER_FOLDER = re.compile(
+_INNER_FOLDER = lazy_pattern(
     r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint"  # of Hugging Face's Trainer
     r"|[Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est"  # of one training with TensorBoard
     r"|\d{10}\.\d+"  # what `add_hparams` of torch writes
@@ -31,10 +31,10 @@ _INNER_FOLDER = re.compile(
     r"|files|media|\.hydra"  # of W&B, SwanLab and Hydra
     r"|scalars|texts|videos|plots"  # of TorchRL and DVCLive
 )
-_CURVE_FOLDER = re.compile(r"(?P<stem>.*[-_.])([Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est)")
+_CURVE_FOLDER = lazy_pattern(r"(?P<stem>.*[-_.])([Tt]rain(ing)?|[Vv]al(id(ation)?)?|[Ee]val|[Tt]est)")
 """`loss_train` and `loss_val`, as ``add_scalars`` of torch writes them."""
 
-_WITH_ALL_BELOW = re.compile(r"(?P<above>.*?(/[0-9a-f]{32}|/plots))/(metrics|params|tags|artifacts)(/.*)?")
+_WITH_ALL_BELOW = lazy_pattern(r"(?P<above>.*?(/[0-9a-f]{32}|/plots))/(metrics|params|tags|artifacts)(/.*)?")
 """A run of MLflow, and DVCLive's: their metrics may lie in directories of any name."""
 
 

@@ -7,7 +7,6 @@ makes the columns, which polars turns into Parquet: ``pl.read_csv(FILE, separato
 
 import math
 import os
-import re
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -17,9 +16,10 @@ import msgspec
 import polars as pl
 
 from sentinel.common.errors import SentinelError
+from sentinel.common.lazy_pattern import lazy_pattern
 
 _SLURM_COLUMNS = ("WorkDir", "User", "Account", "AllocTRES", "Start", "End")
-_GPUS_OF_JOB = re.compile(r"\bgres/gpu=(\d+)")
+_GPUS_OF_JOB = lazy_pattern(r"\bgres/gpu=(\d+)")
 
 
 class Owner(NamedTuple):

@@ -1,6 +1,5 @@
 """The base of every table in the configuration."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -17,7 +16,9 @@ from pydantic import (
     model_validator,
 )
 
-_VARIABLE = re.compile(r"(?:^|/)\$(?:\w+|\{\w+\})(?:/|$)")
+from sentinel.common.lazy_pattern import lazy_pattern
+
+_VARIABLE = lazy_pattern(r"(?:^|/)\$(?:\w+|\{\w+\})(?:/|$)")
 
 
 class ConfigTable(BaseModel):

@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import elided
 
-_NAME_WORDS = re.compile(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
+_NAME_WORDS = lazy_pattern(r"(?:\de-\d|[^/_\-])*[/_\-]|.+")
 """A word of a path with what ends it. The minus of `1e-3` ends none."""
 _ELLIPSIS = "…"
 

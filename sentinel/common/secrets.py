@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TypeVar
 
+from sentinel.common.lazy_pattern import lazy_pattern
+
 _Value = TypeVar("_Value")
 
 MASK = "***"
@@ -17,7 +19,7 @@ MASK = "***"
 
 _MAX_SECRET_NAMES = 10_000  # that are remembered
 
-_NAME_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_NAME_WORD = lazy_pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _SECRET_WORDS = {
     "secret", "secrets", "credential", "credentials", "cookie", "cookies", "dsn", "apikey", "authtoken",
     "passphrase", "pwd", "jwt", "authorization", "webhook",
@@ -40,14 +42,14 @@ _TOKENS_OF_TEXT = {
 }  # fmt: skip
 """Words before "token" that make it one of a vocabulary."""
 
-_NO_SECRET = re.compile(
+_NO_SECRET = lazy_pattern(
     r"\s*|none|null|true|false|no|yes|[<\[(].*[>\])]|\$\{?\w+\}?|%\w+%|\*+|x+", re.I | re.S
 )
 """Values that hold no secret whatever their name: special tokens, placeholders and names of variables."""
 
-_PLAIN_NUMBER = re.compile(r"[-+]?[\d.,]+(?:e[-+]?\d+)?%?", re.I)
+_PLAIN_NUMBER = lazy_pattern(r"[-+]?[\d.,]+(?:e[-+]?\d+)?%?", re.I)
 
-_SECRET_FORMS = re.compile(
+_SECRET_FORMS = lazy_pattern(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
     r"|(?<![A-Za-z0-9])(?:"
     r"hf_(?=[A-Za-z]{0,60}[A-Z0-9])[A-Za-z0-9]{8,}"
@@ -61,20 +63,20 @@ _SECRET_FORMS = re.compile(
     r")",
     re.S,
 )
-_LED = re.compile(
+_LED = lazy_pattern(
     r"(\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@]{0,100}:)[^\s/@]+(?=@)"  # an address with a password
     r"|([?&](?:[\w-]{0,40}(?:token|key|sig|signature|secret|password|auth))=)[^&\s#\"']+"
     r"|(\b(?:hooks\.slack\.com/\w+|discord(?:app)?\.com/api/webhooks)/)[^\s\"']+"
     r"|(\b(?:Bearer|Basic)\s+)[\w.~+/=-]{8,}",
     re.I,
 )
-_NAMED_SECRET = re.compile(
+_NAMED_SECRET = lazy_pattern(
     r"(?<![\w.-])(?:--?(?P<flag>[A-Za-z][\w.-]{0,80})(?:=|\s{1,3}(?!-))|"
     r"(?P<name>[A-Za-z][\w.-]{1,80})(?:\\?[\"'])?\s{0,3}[=:]\s{0,3})(?:\\?[\"'])?"
 )
 """A name and what stands between it and its value."""
 
-_SECRET_VALUE = re.compile(r"[^\s\"',;&{}()\[\]\\]+")
+_SECRET_VALUE = lazy_pattern(r"[^\s\"',;&{}()\[\]\\]+")
 _MIN_CHARACTERS = 6  # of the value of a pair within a text
 
 

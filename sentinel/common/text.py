@@ -9,11 +9,12 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.secrets import masked_text
 
 # A control sequence introducer with its parameters, an operating system command up to its
 # terminator, or any other two-character escape; both the 7-bit and the 8-bit forms.
-_ESCAPE_SEQUENCE = re.compile(
+_ESCAPE_SEQUENCE = lazy_pattern(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9c-\x9f]*+(?:\x07|\x1b\\|\x9c)"
     r"|\x1b[ -/]*[0-~]"

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
+
 MAX_DIFFERENT = 2
 """Settings in which siblings may differ."""
 
-SEED = re.compile(r"(^|[._/-])([^\W_]*seed|random_state)$", re.IGNORECASE)
+SEED = lazy_pattern(r"(^|[._/-])([^\W_]*seed|random_state)$", re.IGNORECASE)
 
-IDENTITY = re.compile(
+IDENTITY = lazy_pattern(
     r"^(name|id|notes|group|tags?|comment|project|entity|user|host|command|argv)$"
     r"|(^|[._/-])_?wandb([._/-]|$)"
     r"|(^|[._/-])(run|exp|experiment|job|project|trial|display|host)_?(name|id|dir)$"

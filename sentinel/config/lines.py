@@ -5,10 +5,12 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from sentinel.common.lazy_pattern import lazy_pattern
+
 Keys = tuple[str | int, ...]
 """The way to a value: keys of tables and positions in arrays."""
 
-_TOML_TOKEN = re.compile(
+_TOML_TOKEN = lazy_pattern(
     r'"""(?:[^"\\]|\\.|"(?!""))*+"{3,5}'
     r"|'''(?:[^']|'(?!''))*+'{3,5}"
     r'|"(?:[^"\\\n]|\\.)*+"'

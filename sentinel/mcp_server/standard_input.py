@@ -4,7 +4,9 @@ import io
 import re
 from typing import BinaryIO
 
-_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
+from sentinel.common.lazy_pattern import lazy_pattern
+
+_ESCAPE = lazy_pattern(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(?P<half>u[dD][89a-fA-F]..)|.)", re.DOTALL)
 _REPLACEMENT = rb"\ufffd"
 
 

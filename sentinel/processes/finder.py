@@ -15,7 +15,6 @@ file.
 """
 
 import os
-import re
 import socket
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory
 from sentinel.processes.table import (
     Descriptors,
@@ -57,7 +57,7 @@ _MAX_LOG_FILES = 100  # of a directory with a log
 _COPY_STDIN = frozenset(("tee", "cat", "ts", "awk", "rotatelogs", "multilog"))
 _SERVICES = frozenset(("slurmstepd", "containerd-shim", "conmon", "dockerd"))  # copy what jobs print
 _HELPERS = frozenset(("wandb-core",))  # writes W&B's file for the training, which is another process
-_EVENT_FILE = re.compile(r"events\.out\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+(?:\.v2)?")  # start, host, process
+_EVENT_FILE = lazy_pattern(r"events\.out\.tfevents\.(\d+)\.(.+)\.(\d+)\.\d+(?:\.v2)?")  # start, host, process
 _EVENTS_BELOW = "runs/*/events.out.tfevents.*"
 _YOUNG_SECONDS = 600.0  # before the newest process; a training takes minutes to its first step
 _CLOCK_SLACK_SECONDS = 60.0  # by which the clock may have been set since

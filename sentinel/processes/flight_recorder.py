@@ -7,7 +7,6 @@ names that lie beside the log are read, too. They are pickles, of which only pla
 
 import os
 import pwd
-import re
 import stat
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 
 from sentinel.common.conversion import converter
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory
 from sentinel.common.text import clean_text
 from sentinel.processes.pickled import data_of
@@ -25,7 +25,7 @@ from sentinel.processes.ranks import Rank, rank_names
 from sentinel.processes.stacks import DumpedFrame, Stack, frames_of
 from sentinel.processes.table import started_at
 
-_DUMP_NAME = re.compile(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
+_DUMP_NAME = lazy_pattern(r"(?:comm_lib|nccl)_trace_rank_(\d{1,6})")
 _DUMP_DIRECTORY = Path("/tmp")  # noqa: S108  where older versions write
 _MAX_DUMP_BYTES = 1 << 22  # of all files; a full recorder of 2,000 collectives takes about one MiB
 _MAX_COLLECTIVES = 4  # different last ones in one text

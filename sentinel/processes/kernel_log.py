@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import clean_text
 from sentinel.processes.table import PROC, Process, seconds_awake
 
 _KERNEL_LOG = Path("/dev/kmsg")
 _INITIAL_NAMESPACE = "pid:[4026531836]"  # PROC_PID_INIT_INO: process numbers are those of the machine
-_KERNEL_RECORD = re.compile(rb"\d+,\d+,(\d+),[^;]*;(.*)")
+_KERNEL_RECORD = lazy_pattern(rb"\d+,\d+,(\d+),[^;]*;(.*)")
 _KILLED_PROCESS = rb"Killed process %d \("
 _SEGMENTATION_FAULT = rb"\[%d\]: segfault at .* in ([^\[\]]+)\["
 _XID = (  # of NVIDIA's driver; an error of the whole GPU names no process

@@ -5,7 +5,6 @@ What that file says counts only if it fits what runs on this machine: a number m
 used again.
 """
 
-import re
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +14,7 @@ from typing import NamedTuple
 
 import orjson
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory
 from sentinel.common.text import clean_text
 from sentinel.detectors.run_checks import Writer
@@ -25,8 +25,8 @@ from sentinel.runs.state import last_write
 _MAX_START_SECONDS = 600.0  # after its start at the latest a training writes its number
 _CLOCK_SLACK_SECONDS = 60.0  # by which the clock may have been set since
 _MAX_PID_FILE_BYTES = 1 << 16  # that are read of a file
-_PID = re.compile(r"\s*(\d{1,10})\s*")
-_WANDB_LINE = re.compile(  # the first one of `logs/debug.log`
+_PID = lazy_pattern(r"\s*(\d{1,10})\s*")
+_WANDB_LINE = lazy_pattern(  # the first one of `logs/debug.log`
     r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),\d+ \w+ +MainThread:(\d{1,10}) "
 )
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import sentence
 from sentinel.report.incident_model import CauseReport, IncidentReport
 from sentinel.report.model import ReplayReport, RunReport
@@ -11,7 +12,7 @@ from sentinel.report.sparkline import sparkline
 _SEVERITY_MARKS = {"critical": "🔴", "warning": "🟠", "info": "🔵"}
 _MAX_TABLE_ROWS = 200
 _SPARK_POINTS = 40
-_MARKDOWN_CHARACTERS = re.compile(r"([\\`*_\[\]<>|~&#])")
+_MARKDOWN_CHARACTERS = lazy_pattern(r"([\\`*_\[\]<>|~&#])")
 _JOINER = "\u2060"  # an invisible mark that keeps a name or an address from becoming a mention or a link
 
 

@@ -1,7 +1,6 @@
 """Builds the Markdown pages of detectors and catalogue entries from their declarations."""
 
 import json
-import re
 import textwrap
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ import sentinel.detectors
 from sentinel import catalogue
 from sentinel.catalogue.index import families, search, unwritten
 from sentinel.common.errors import UnknownName
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import one_of
 from sentinel.detectors.api import Declaration, Detector, Maturity, Severity
 from sentinel.detectors.discovery import all_detectors
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 80
 _PICTURE_INDENT = "    "  # of a line of a picture
 _YEAR = timedelta(days=365)
-_EVIDENCE_FORMAT = re.compile(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
+_EVIDENCE_FORMAT = lazy_pattern(r"\{(\w+):[^{}]*\}")  # of a value in a message, such as `{level:.4g}`
 
 
 class PageBody(TypedDict):

@@ -3,7 +3,6 @@
 A detector is a rule, and an incident that no other one explains is a result at the log of its run.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sentinel import catalogue
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory, is_file
 from sentinel.common.text import clean_text, sentence
 from sentinel.detectors.api import Declaration, Severity
@@ -21,7 +21,7 @@ from sentinel.report.comparisons import statements, title
 from sentinel.sources.location import Location
 
 _SARIF_LEVELS = {Severity.INFO: "note", Severity.WARNING: "warning", Severity.CRITICAL: "error"}
-_SARIF_CHARACTERS = re.compile(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
+_SARIF_CHARACTERS = lazy_pattern(r"([\\\[\]])")  # of a link, 3.11.6 of the standard
 
 
 def document(replays: Iterable[Replay], base: Path) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """The content of a state directory in lines for a terminal, safe to print."""
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import clean_text, counted, counted_runs, duration_text
 from sentinel.incidents.duplicates import kind_of, same_finding
 from sentinel.incidents.incident import Incident
@@ -16,7 +16,7 @@ from sentinel.runs.state import GOING_ON, RunState
 
 _MAX_FURTHER_LOGS = 3  # logs of one training
 _MAX_FURTHER_INCIDENTS = 5  # other logs with the same incident
-_NUMBER_IN_TEXT = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
+_NUMBER_IN_TEXT = lazy_pattern(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 def workings(status: Status) -> Iterator[tuple[int, str]]:

@@ -15,6 +15,7 @@ import msgspec
 import polars as pl
 
 from sentinel.catalogue import Signature
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.secrets import masked_text
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed
@@ -35,30 +36,32 @@ _MAX_LAST_LINES = 3  # of a file that are remembered
 _MAX_LAST_CHARACTERS = 120  # of each of them
 
 _TRACEBACK = "Traceback (most recent call last):"
-_WRITER = re.compile(
+_WRITER = lazy_pattern(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
     r"(?:\[rank\d{1,5}\]: ?)?"
 )  # torchrun, srun, Ray; and, behind what a launcher prints, PyTorch in a traceback
-_POWERSHELL = re.compile(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
+_POWERSHELL = lazy_pattern(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
 """A traceback as PowerShell redirects it: behind the name of the program, with lines of its own, and cut at
 the width of the terminal."""
 
-_RAISED = re.compile(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
+_RAISED = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
 """The last line of such a traceback."""
 
-_BAR = re.compile(  # the speed, with which a bar of tqdm ends; it ends no line, so a traceback follows on it
-    r"(?:/s|s/\w{1,30})(?:, [^\]]{0,200})?\] ?" + re.escape(_TRACEBACK)
+_BAR = (
+    lazy_pattern(  # the speed, with which a bar of tqdm ends; it ends no line, so a traceback follows on it
+        r"(?:/s|s/\w{1,30})(?:, [^\]]{0,200})?\] ?" + re.escape(_TRACEBACK)
+    )
 )
-_INDENTED = re.compile(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
-_FRAME = re.compile(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
-_OF_A_LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,150}(?::\s|:?$)")
-_CAUGHT = re.compile(
+_INDENTED = lazy_pattern(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
+_FRAME = lazy_pattern(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
+_OF_A_LIBRARY = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
+_EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?::\s|:?$)")
+_CAUGHT = lazy_pattern(
     r"\b(?:ERROR|WARN|WARNING|CRITICAL)\b|Exception (?:ignored )?in|Logging error"
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
-_WARNING = re.compile(r"\b(?:WARN|WARNING)\b")
-_LOST_PEER = re.compile(r"Connection (?:reset|closed) by (?:remote )?peer|remote process exited")
+_WARNING = lazy_pattern(r"\b(?:WARN|WARNING)\b")
+_LOST_PEER = lazy_pattern(r"Connection (?:reset|closed) by (?:remote )?peer|remote process exited")
 """What a rank says of another one that is gone: a consequence, of which its own death or error tells more."""
 
 _INTENDED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")  # exceptions that are no errors

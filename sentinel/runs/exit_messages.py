@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import quoted
 from sentinel.detectors.api import Severity
 from sentinel.runs.console import ConsoleState
@@ -13,7 +14,7 @@ from sentinel.sources.base import Ending, EndKind
 
 _MAX_LINES_AFTER = 50  # launchers and loggers print fewer after a run's own last word
 
-_BANNER = re.compile(
+_BANNER = lazy_pattern(
     r"\bend of (?:the )?training\b"
     r"|\btrain(?:ing)?(?: run| job| process)?(?: is| has| was)? ?(?:been )?"
     r"(?:completed?|finished|done|ended|successful|over)\b"
@@ -37,32 +38,32 @@ _OF_A_BANNER = (
 )  # fmt: skip
 """One of these is in each banner. They are found in a hundredth of the time."""
 
-_OF_A_PART = re.compile(
+_OF_A_PART = lazy_pattern(
     r"\bepochs?\W{0,3}\d+\b|\b(?:val|valid|validation|eval|evaluation|test|warm-?up|fold|round|stage|phase|iteration|step|batch)\b",
     re.IGNORECASE,
 )
 """Words of a line that speaks of an end of less than the run."""
 
-_EARLY = re.compile(
+_EARLY = lazy_pattern(
     r"^(?:epoch \d+: |\[?info\]?:? |info:\w+: ?)*(?:early[ _-]?stopp(?:ing|ed)|stopp(?:ing|ed)[ _-]early)\b"
     r"(?!.*\b(?:counter|patience of|enabled)\b)",
     re.IGNORECASE,
 )
-_EPOCH = re.compile(
+_EPOCH = lazy_pattern(
     r"\bepochs?\b\s{0,4}[:#=]?\s{0,4}[\[(]?\s{0,4}(\d{1,6})\s{0,2}(?:/|of)\s{0,2}(\d{1,6})", re.IGNORECASE
 )
-_COUNT_OF_TOTAL = re.compile(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
-_BAR = re.compile(r"100%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
-_ANY_BAR = re.compile(r"\d{1,3}%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
-_OF_AN_EPOCH = re.compile(r"(?<!num )(?<!['\"])\bepoch(?!_\d)", re.IGNORECASE)
+_COUNT_OF_TOTAL = lazy_pattern(r"(?<![\w./])(\d{1,9})\s?/\s?(\d{1,9})(?![\w./])")
+_BAR = lazy_pattern(r"100%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
+_ANY_BAR = lazy_pattern(r"\d{1,3}%(?:\s?\|[^|]{0,200}\|)?\s?(\d{1,9})/(\d{1,9}) \[")
+_OF_AN_EPOCH = lazy_pattern(r"(?<!num )(?<!['\"])\bepoch(?!_\d)", re.IGNORECASE)
 """The word of a run whose bars may be those of epochs. In the rows of Hugging Face's Trainer, whose bar
 counts all steps, it is a key, and in the name of a checkpoint it is a part."""
-_METRIC_VALUE = re.compile(r"(?<!\w)[^\Wa-z]*+[a-z]\w*+\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
-_OPEN_BAR = re.compile(r"\dit \[")  # that does not know its total
+_METRIC_VALUE = lazy_pattern(r"(?<!\w)[^\Wa-z]*+[a-z]\w*+\s{0,2}[:=]\s{0,2}[-+]?\d", re.IGNORECASE)
+_OPEN_BAR = lazy_pattern(r"\dit \[")  # that does not know its total
 _TRACEBACK = "Traceback (most recent call last):"
-_FRAME = re.compile(r"[ \t]+\S")
-_PYTHON_ERROR = re.compile(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
-_DIGITS = re.compile(r"\d+")
+_FRAME = lazy_pattern(r"[ \t]+\S")
+_PYTHON_ERROR = lazy_pattern(r"(?:[a-z_]\w*\.)*[A-Z]\w*(?:Error|Exception): \S")
+_DIGITS = lazy_pattern(r"\d+")
 
 
 def ending_in(lines: Sequence[str], attempts: int, head: Callable[[], Iterable[str]]) -> Ending | None:

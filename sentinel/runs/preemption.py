@@ -1,12 +1,13 @@
 """How a run tells that it is ended from outside, by a person or by a scheduler."""
 
-import re
 import signal
+
+from sentinel.common.lazy_pattern import lazy_pattern
 
 ENDS_FROM_OUTSIDE = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 """Signals by which a person or a scheduler ends a process."""
 
-_PREEMPTED = re.compile(
+_PREEMPTED = lazy_pattern(
     r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+"  # slurmstepd: a time limit, a preemption, scancel
     r"|Received (?:15|SIGTERM) death signal, shutting down workers"  # torch's elastic agent
     r"|SignalException: Process \d+ got signal: (?:1|2|15)\b"  # its processes

@@ -7,10 +7,11 @@ the last one before it.
 import re
 from collections.abc import Iterator, Sequence
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Line
 from sentinel.sources.console.passages import Passages
 
-_RESUME = re.compile(
+_RESUME = lazy_pattern(
     r"(?:load(?:ing|ed) (?:a |the )?checkpoint\b(?!.{0,200}\bbest\b).{0,300}?|resum(?:ing|ed) .{0,300}?|"
     r"continuing training from .{0,100}?)"
     r"\b(?:iteration|global[ _]step|step)\b[ :=#]{0,3}(?P<step>\d{1,12})\b",

@@ -4,11 +4,12 @@ import re
 import signal
 from collections.abc import Sequence
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.runs.preemption import ENDS_FROM_OUTSIDE
 from sentinel.sources.base import Ending, EndKind
 
 _ROOT_CAUSE = "Root Cause (first observed failure):"  # torch/distributed/elastic/multiprocessing/errors
-_FAILED_RANK = re.compile(
+_FAILED_RANK = lazy_pattern(
     r"\brank +: (\d+) (?:(?!\brank +:).){0,400}?\bexitcode +: (-?\d+) \(pid: (\d+)\)", re.DOTALL
 )
 

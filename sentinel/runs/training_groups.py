@@ -23,7 +23,6 @@ cross-validation.
 
 import math
 import os
-import re
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
@@ -31,6 +30,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory
 from sentinel.runs.metadata import RunMetadata
 from sentinel.sources.location import Location, Url
@@ -39,16 +39,16 @@ from sentinel.sources.registry import format_named
 from sentinel.sources.tensorboard.held_out import is_of_part
 from sentinel.sources.tensorboard.names import is_event_file, writer_in
 
-_LOG_FOLDER = re.compile(
+_LOG_FOLDER = lazy_pattern(
     "logs?|tb|tensorboard|csv|jsonl?|events|tfevents|summar(y|ies)|metrics|console"
     "|(tb|tensorboard|csv|lightning)_logs"
 )
 """Directories that hold the logs of one kind, and say nothing about the training."""
 
-_SAVED = re.compile("out(put)?s?|checkpoints?|ckpts?")
+_SAVED = lazy_pattern("out(put)?s?|checkpoints?|ckpts?")
 """Directories for what a training saves, which say nothing about it. It may log there or beside them."""
 
-_USUAL_LOG_NAME = re.compile(
+_USUAL_LOG_NAME = lazy_pattern(
     "(train(ing)?_|trainer_)?(logs?|metrics?|history|stats)|train|training|log_history|progress|run|output|out"
     "|std(out|err)|console|results|scalars|loss(es)?|nohup"
     "|(system|gpu|hardware|resource)s?(_(metrics|stats|usage|monitor))?"
@@ -56,15 +56,15 @@ _USUAL_LOG_NAME = re.compile(
 """Names of files that say nothing about the training either."""
 
 _MAX_TAG_PARTS = 3  # between the slashes of a tag of `add_scalars`
-_VERSION = re.compile(r"version_\d+")  # directories of Lightning
+_VERSION = lazy_pattern(r"version_\d+")  # directories of Lightning
 
 _OUTPUT_SETTING = "output_dir"
 """The setting of Hugging Face's that names the place of a training."""
 
 _ID_KEY = "id "  # what a join key begins with that is an id of W&B
 _PLACE_KEY = "place "  # what a join key begins with that is a place
-_WANDB = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
-_WANDB_RECORD = re.compile(r"run-(\w+)\.wandb")  # its record
+_WANDB = lazy_pattern(r"(?:offline-)?run-\d{8}_\d{6}-(\w+)")  # the directory of a run
+_WANDB_RECORD = lazy_pattern(r"run-(\w+)\.wandb")  # its record
 
 _WANDB_FILES = "files"
 """Where W&B keeps what was printed, beside its record. A copy of `latest-run` has no id in its name."""

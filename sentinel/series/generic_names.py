@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal
 from sentinel.series.derived import SHARES
 from sentinel.series.patterns import Meaning
@@ -240,10 +241,10 @@ _EXACT = {
     "time_metrics/data_loading(%)": Meaning(Signal.DATA_SHARE, 0.01),
 }
 
-_OF_A_LIST = re.compile(r"(?:acc|accuracy|prec)[ _./-]\d+$", re.IGNORECASE)
+_OF_A_LIST = lazy_pattern(r"(?:acc|accuracy|prec)[ _./-]\d+$", re.IGNORECASE)
 """An accuracy of several, such as that of the second head, ``acc_1``. Top-1 is ``acc1`` or ``acc@1``."""
 
-_OF_A_LOSS = re.compile("loss(?:es)?/", re.IGNORECASE)
+_OF_A_LOSS = lazy_pattern("loss(?:es)?/", re.IGNORECASE)
 """How scripts name the group in which they log all that an update gives, such as ``losses/grad_norm``."""
 
 _SIGN_UNKNOWN = frozenset({Signal.POLICY_ENTROPY, Signal.KL_UNKNOWN_UNIT, Signal.REWARD, Signal.EVAL_REWARD})

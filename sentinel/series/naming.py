@@ -36,6 +36,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal, tag_pattern
 from sentinel.series.generic_names import fallback
 from sentinel.series.patterns import Meaning, Patterns, bare, is_logged
@@ -57,7 +58,7 @@ IGNORE = "ignore"
 
 _MAX_MEANINGS = 1 << 14  # that a Naming remembers, since runs of one project log the same tags
 
-_OF_RETURNS = re.compile("reward|return|episode|advantage|action", re.IGNORECASE)
+_OF_RETURNS = lazy_pattern("reward|return|episode|advantage|action", re.IGNORECASE)
 """Histograms of what an agent gets and does, whose shape says nothing of its network."""
 
 _OF_HISTOGRAMS = {

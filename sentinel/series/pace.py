@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempts import Points
 from sentinel.series.buckets import Floats, Steps
@@ -28,12 +29,12 @@ MAX_RECENT = 64
 """Points of a clock within which that many seconds must pass."""
 
 _SECONDS_OF_UNIT = {"ms": 0.001, "min": 60.0, "mins": 60.0, "minutes": 60.0, "h": 3600.0, "hours": 3600.0}
-_ELAPSED = re.compile(
+_ELAPSED = lazy_pattern(
     r"(?:.*/)?(?:time[ _/])?(?:elapsed|total[ _]time|run[ _]?time|wall[ _]?time)(?:[ _]time)?"
     r"[ _]?\(?(?P<unit>ms|s|secs?|seconds|mins?|minutes|h|hours)?\)?",
     re.IGNORECASE,
 )
-_AVERAGE = re.compile(
+_AVERAGE = lazy_pattern(
     r"(?:.*/)?(?:train_speed\((?P<speed>iter/s|s/it)\)|(?:avg|average|mean|overall|cumulative)[ _]"
     r"(?:(?:it|iters?|iterations|steps|samples|examples|tokens)(?:/s|[ _]per[ _]sec(?:ond)?)|throughput))",
     re.IGNORECASE,

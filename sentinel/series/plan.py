@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.settings import CHOICES, Setting
 from sentinel.series.buckets import Floats, Steps
 from sentinel.series.naming import profiles
@@ -27,7 +28,7 @@ _SETTINGS_FILE = Path(__file__).with_name("settings.toml")
 _MAX_NAME_PARTS = 2  # parts of a dotted key that make a name
 _OTHER = "other"  # the choice for a text that no other choice has
 _OFF = ("false", "none", "null", "no", "off", "0", "")  # texts of a switch that is off
-_VERSION = re.compile(r"(\d{1,4})\.(\d{1,3})(?!\d)")
+_VERSION = lazy_pattern(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 
 class _Name(msgspec.Struct, frozen=True):

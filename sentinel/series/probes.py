@@ -4,14 +4,13 @@ The name of a probe and that of a layer stand in either order, with any separato
 ``train/layer0.gradNorm``, ``dead_relu_conv1``.
 """
 
-import re
-
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal
 from sentinel.series.patterns import Meaning
 from sentinel.series.tag_words import EVAL, FILLERS, TRAIN, spelled, words_of
 
-_SEGMENT = re.compile(r"[/.:]")
-_LAYER_NUMBER = re.compile(r"\d+")
+_SEGMENT = lazy_pattern(r"[/.:]")
+_LAYER_NUMBER = lazy_pattern(r"\d+")
 
 _SPELLINGS = {
     "relus": "relu",

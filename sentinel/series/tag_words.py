@@ -1,9 +1,10 @@
 """The words of a tag, whatever separates them and however they are spelled."""
 
-import re
 from collections.abc import Iterable, Sequence
 
-_TAG_WORD = re.compile(
+from sentinel.common.lazy_pattern import lazy_pattern
+
+_TAG_WORD = lazy_pattern(
     r"[hH]eld[ _-]?[oO]ut|[KMG]i?B(?![a-z])|[mM]AP(?![a-z])|[mM]?IoU"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )

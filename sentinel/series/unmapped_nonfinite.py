@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempts import Points
 from sentinel.sources.base import Chunk
@@ -41,8 +42,8 @@ MIN_FINITE_BEFORE = 3
 """Finite points that such a number has to have before. What is NaN from the start was never measured."""
 
 _MAX_TAGS_IN_NAME = 3  # in the name of the point
-_LOSS_TAG = re.compile("loss", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
+_LOSS_TAG = lazy_pattern("loss", re.IGNORECASE)
+_DIGITS = lazy_pattern(r"\d+")
 
 
 def as_one_name(tags: Sequence[str]) -> str:

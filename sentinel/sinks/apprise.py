@@ -15,6 +15,7 @@ from pydantic import Field, SecretStr
 from sentinel.common.config_table import LocalPath
 from sentinel.common.errors import ConfigError
 from sentinel.common.installation import install
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.severity import Severity
 from sentinel.incidents.incident import Event
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from apprise import Apprise, AppriseAttachment
 
 _COMMANDS = ("More: sentinel ", "Acknowledge: sentinel ")
-_ERROR_STATUS = re.compile(r"\berror=(\d{3})\b")
+_ERROR_STATUS = lazy_pattern(r"\berror=(\d{3})\b")
 
-_PUBLIC_TOPIC = re.compile(
+_PUBLIC_TOPIC = lazy_pattern(
     r"ntfys?://(?:ntfy\.sh/)?[^/@:]+/?(?:\?.*)?$", re.IGNORECASE
 )  # on the public server
 

@@ -10,9 +10,10 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_file
 
-_CHECKPOINT_STEP = re.compile(
+_CHECKPOINT_STEP = lazy_pattern(
     r"(?:^|[-_.])(?:checkpoint|ckpt|global_?step|step|steps|iter|iteration|itr|model)[-_=]?(?P<step>\d+)(?!\d|\.\d)"
     r"|_(?P<steps>\d+)_steps",
     re.IGNORECASE,
@@ -20,7 +21,7 @@ _CHECKPOINT_STEP = re.compile(
 """Hugging Face's ``checkpoint-500``, Lightning's ``epoch=1-step=500.ckpt``, DeepSpeed's ``global_step500``,
 torchtitan's ``step-500``, Stable-Baselines' ``rl_model_500_steps.zip``."""
 _FILE_ENDINGS = (".ckpt", ".pt", ".pth", ".safetensors", ".zip", ".keras", ".h5", ".distcp")
-_STEP_FOLDER = re.compile(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNORECASE)
+_STEP_FOLDER = lazy_pattern(r"(?:checkpoint|ckpt|global_?step|step)[-_=]?\d+", re.IGNORECASE)
 _CHECKPOINT_FOLDERS = ("checkpoints", "checkpoint", "ckpts", "weights", "models")
 _LOG_FOLDERS = ("runs", "logs", "log", "tensorboard", "tb", "wandb", "csv_logs", "lightning_logs")
 """The checkpoints of a training that logs into such a folder lie beside or above it."""

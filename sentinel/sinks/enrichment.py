@@ -12,11 +12,12 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sinks.checkpoints import last_checkpoint
 from sentinel.sinks.notification import Notification
 
 _MAX_LISTING_SECONDS = 5.0  # for the checkpoints of a run
-_WANDB_RUN = re.compile(r"wandb://([^/]+)/([^/]+)/([^/]+)")
+_WANDB_RUN = lazy_pattern(r"wandb://([^/]+)/([^/]+)/([^/]+)")
 _WANDB_CLOUD = {"", "https://api.wandb.ai"}  # values of WANDB_BASE_URL
 
 _listing = threading.Lock()

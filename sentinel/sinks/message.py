@@ -5,13 +5,13 @@ with what to do and how to check it, the checkpoint, and the commands that show 
 has passed ``clean_text``. Catalogue text may hold `code` between backticks.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import clean_text, duration_text, sentence
 from sentinel.detectors.api import Maturity
 from sentinel.incidents.causes import share
@@ -33,7 +33,7 @@ _EVENT_TEXTS = {
 _MAX_CAUSES = 3  # in a message, where none is likely
 _MAX_OTHERS = 2  # open incidents that the end of one names
 _ENTRY_FIELDS = "id", "title", "fix", "check"  # of a catalogue entry
-_ACTIVE = re.compile(r"@(?=[\w&!])|<(?=[@#!:a])|:(?=//)|\](?=\()")
+_ACTIVE = lazy_pattern(r"@(?=[\w&!])|<(?=[@#!:a])|:(?=//)|\](?=\()")
 _NO_SPACE = "\u200b"
 MAX_IN_FULL = 10
 """How many messages of a digest are shown in detail."""

@@ -4,10 +4,10 @@ Text stands in ``plain_text`` and ``rich_text`` elements, which Slack shows lite
 formatting in it has an effect. slack_sdk builds the blocks and holds most of Slack's limits.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sinks.base import Digest, Notification
 from sentinel.sinks.message import MAX_IN_FULL, Message, MessageLine, Summary, message, subject, summary
 
@@ -15,7 +15,7 @@ from sentinel.sinks.message import MAX_IN_FULL, Message, MessageLine, Summary, m
 _MAX_HEADER_CHARACTERS = 150  # of a header block
 _MAX_TEXT_CHARACTERS = 3000  # of a text object
 _MAX_ENTITY_CHARACTERS = 5  # of one character of text
-_CODE_SPAN = re.compile(r"`([^`]+)`")
+_CODE_SPAN = lazy_pattern(r"`([^`]+)`")
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 

@@ -6,7 +6,6 @@ our own, because slack_sdk's client retries by itself and logs what it sends.
 
 import json
 import logging
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +13,7 @@ import msgspec
 from pydantic import Field, SecretStr
 
 from sentinel.common.config_table import LocalPath
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sinks import http
 from sentinel.sinks.base import Digest, Notification, Permanent, SinkError, Transient
 from sentinel.sinks.plot import PlottingSinkConfig, png
@@ -36,7 +36,7 @@ _SLACK_REMEDIES = {
 }
 """What to do about Slack's permanent refusals."""
 _PLOT_FILE_NAME = "signals.png"  # of a plot
-_SLACK_ERROR = re.compile(r"[a-z_]{1,60}")
+_SLACK_ERROR = lazy_pattern(r"[a-z_]{1,60}")
 
 _log = logging.getLogger(__name__)
 

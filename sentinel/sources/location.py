@@ -10,9 +10,10 @@ from typing import Self
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import exists, is_denied, is_directory
 
-_ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
+_ADDRESS = lazy_pattern(r"(?P<scheme>[a-z][a-z0-9+.-]+)://(?P<rest>.*)", re.DOTALL)
 
 
 class Url(msgspec.Struct, frozen=True):

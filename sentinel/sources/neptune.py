@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, Line, PollResult, ReadIssue, Run
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, unreadable
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 
 FORMAT = "neptune"
 
-_FIRST_PART = re.compile(r"(?P<run>.+)_part_0\.parquet", re.DOTALL)
-_PART = re.compile(r"_part_(\d{1,9})\.parquet")
+_FIRST_PART = lazy_pattern(r"(?P<run>.+)_part_0\.parquet", re.DOTALL)
+_PART = lazy_pattern(r"_part_(\d{1,9})\.parquet")
 _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands the length of the footer
 _TRAILER_BYTES = len(_MAGIC) + 4  # that length, and the last magic
 _MAX_FOOTER_BYTES = 1 << 24  # of a footer that are read, at most

@@ -57,6 +57,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.api import Detector, Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.detectors.schema import INDEX, ONSET, SERIES, SEVERITY, SIGNAL, STEP, VARIANT
@@ -68,15 +69,15 @@ from sentinel.series.plan import Plans, planned
 from sentinel.series.specs import series_specs
 from sentinel.series.windows import Judged, frame
 
-_GOLDEN_FENCE = re.compile(
+_GOLDEN_FENCE = lazy_pattern(
     r"^```(?P<kind>stream|settings|expect)\b *(?P<options>.*)\n(?P<body>(?:.*\n)*?)```$", re.MULTILINE
 )
 _GOLDEN_NUMBER = r"[0-9.]+(?:e[+-]?[0-9]+)?"
-_GOLDEN_TOKEN = re.compile(
+_GOLDEN_TOKEN = lazy_pattern(
     rf"(?:(?P<missing>_)|(?P<value>nan|-?inf|-?{_GOLDEN_NUMBER}))"
     rf"(?:(?P<change>[+*-])(?P<by>{_GOLDEN_NUMBER}))?(?:~(?P<noise>{_GOLDEN_NUMBER})(?P<share>%)?)?(?:x(?P<times>\d+))?"
 )
-_GOLDEN_GROUP = re.compile(r"\(([^()]*)\)x(\d+)")
+_GOLDEN_GROUP = lazy_pattern(r"\(([^()]*)\)x(\d+)")
 
 
 class Stream(msgspec.Struct, frozen=True):

@@ -6,16 +6,17 @@ number is read first. What is wrong with it is decided by reading: the scan only
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from sentinel.common.lazy_pattern import lazy_pattern
 
 _MAX_SCANNED_BYTES = 1 << 16  # of a file, the newest
 _MAX_SCANNED_FILES = 1 << 16  # that are remembered
 
 # A number as text, as W&B, JSONL and consoles write it; and as TensorBoard does, which is little-endian: the
 # quiet NaN and the infinities of IEEE 754, of 32 and of 64 bits.
-_NONFINITE = re.compile(
+_NONFINITE = lazy_pattern(
     rb"\b(?:[Nn][Aa][Nn]|[Ii]nf(?:inity)?)\b"
     rb"|\0\0[\x80\xc0][\x7f\xff]|\0{6}[\xf0\xf8][\x7f\xff]"
 )

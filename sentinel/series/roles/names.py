@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
-_TAG_WORD = re.compile(
+_TAG_WORD = lazy_pattern(
     r"[hH]eld[ _-]?[oO]ut|[mM]AP(?![a-z])|[mM]?IoU|[mM]Io[uU]"
     r"|[a-z]?[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )

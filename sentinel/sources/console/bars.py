@@ -12,22 +12,23 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import Record, kept, restored
 
-BAR = re.compile(
+BAR = lazy_pattern(
     r"(?P<title>[^|]{0,200}?)(?<!\s)\s*+\d{1,3}%(?:\|[^|]*+\|\s*| (?=\d+/\d+ \[\d\d:))"
     r"(?P<count>\d{1,15})/(?P<total>\d{1,15}) \[[^,\]]*+,?(?P<rest>[^\]]*+)"
 )
 """Pattern of a state of a bar. What a notebook leaves of one in a text has no bar."""
 
 _STEP_TITLE = r"(?:global )?(?:steps?|iter(?:ation)?s?|train(?:ing)?(?: steps?| progress)?):?"
-_OF_STEPS = re.compile(_STEP_TITLE, re.IGNORECASE)
+_OF_STEPS = lazy_pattern(_STEP_TITLE, re.IGNORECASE)
 _KEPT = rf"\s*(?:(?i:{_STEP_TITLE})\s*\d{{1,3}}%|\d{{1,3}}%\|[^|\r]*+\|[^\],\r]*+,[^\],\r]*+,)"
 """A state of a bar that counts steps by its title, or that has none and shows more than its speed."""
 
-_IS_KEPT = re.compile(_KEPT)
+_IS_KEPT = lazy_pattern(_KEPT)
 _NEXT = r"\r(?P=title)\d{1,3}%\|[^|\r]*+\| *+[1-9]\d{0,14}(?P=total)"
-_REDRAWN = re.compile(
+_REDRAWN = lazy_pattern(
     rf"\r(?<=\]\r)(?!{_KEPT})(?P<title>[^\r|%]{{0,200}}?)\d{{1,3}}%\|[^|\r]*+\|"
     r" *+\d{1,15}(?P<total>/\d{1,15} \[)[^\r]*+"
     rf"(?:(?<=\]){_NEXT}[^\],\r]*+,[^\],\r]*+\])*(?={_NEXT})"
@@ -36,18 +37,18 @@ _REDRAWN = re.compile(
 
 _BAR_COUNT = r"[\r ]*+[0-9]{1,3}%\|[^|\r]*+\| *+[0-9]{1,15}"
 _SPEED = r"[^][=\r]*+\]"
-_BARS_WITHOUT_METRICS = re.compile(
+_BARS_WITHOUT_METRICS = lazy_pattern(
     rf"{_BAR_COUNT}(?P<total>/[0-9]{{1,15}} \[){_SPEED}(?:\r{_BAR_COUNT}(?P=total){_SPEED})*+"
 )
 """All states of a bar that has no title and shows nothing but its count and its speed."""
 
-_PROCESS = re.compile(r"\[(?:default|rank)\d{1,5}\]:")
-_CUT = re.compile(rf"(?<=\])(?={_PROCESS.pattern})")
+_PROCESS = lazy_pattern(r"\[(?:default|rank)\d{1,5}\]:")
+_CUT = lazy_pattern(rf"(?<=\])(?={_PROCESS.pattern})")
 """Where another process of torchrun prints behind a bar, which ends no line."""
 
 _MAX_PRINTED = 64  # names; further ones are read from bars as well
 
-_HELD_OUT = re.compile(
+_HELD_OUT = lazy_pattern(
     r"(?<![a-z])(?:val|valid|validation|test|eval|evaluation|validating|testing|evaluating)(?![a-z])",
     re.IGNORECASE,
 )

@@ -10,23 +10,24 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.pairs import is_metric
 from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.console.shapes import has_word
 
-_COLUMN_GAP = re.compile(r" {2,}")
+_COLUMN_GAP = lazy_pattern(r" {2,}")
 _BARS = "|\u2502\u2503"
-_BAR = re.compile(f"[{_BARS}]")
+_BAR = lazy_pattern(f"[{_BARS}]")
 _MIN_COLUMNS = 3
 _AXIS_COLUMNS = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
 
-_CELL_NUMBER = re.compile(NUMBER, re.IGNORECASE)
+_CELL_NUMBER = lazy_pattern(NUMBER, re.IGNORECASE)
 _OF_TRAINING = "gpu_mem"  # in YOLO's tables, of which older ones call a loss "box"
 _CLASS = "Class"
 _ALL = "all"
-_FULL = re.compile(r":(?:\s{1,9}100%.*|$)")
-_AROUND = re.compile(r"(?<!\w)\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
+_FULL = lazy_pattern(r":(?:\s{1,9}100%.*|$)")
+_AROUND = lazy_pattern(r"(?<!\w)\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
 
 
 class Columns:

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.printed_numbers import NUMBER_ALONE
 from sentinel.sources.readers.slots import METRIC, STAMP, Slot
 from sentinel.sources.readers.templates import Template
@@ -20,7 +21,7 @@ MAX_ANYTHING = 200
 TIME = "time"
 """The name of what is the time of a line."""
 
-_PLACE = re.compile(r"\{([^{}]{0,100})\}")
+_PLACE = lazy_pattern(r"\{([^{}]{0,100})\}")
 _MOMENT = r"\d[\d:T./ -]{6,30}\d(?:[.,]\d{1,9})?(?:Z|[-+]\d\d:?\d\d)?"
 
 

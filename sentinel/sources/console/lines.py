@@ -9,6 +9,7 @@ are surely those of metrics. Every pattern takes time linear in the length of th
 import re
 from collections.abc import Iterator
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.passages import STAMP
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
@@ -21,18 +22,18 @@ _STEPS = ("num_updates", "timestepssofar", "round")
 
 _COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
-_TABLE_ROW = re.compile(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
-_TABLE_RULE = re.compile(r"[|+]?(?:---|===|───|━━━)[-=─━+|┼]*+\s*+")
+_TABLE_ROW = lazy_pattern(r"[|│┃](?P<name>[^|│┃]++)[|│┃](?P<value>[^|│┃]*+)[|│┃]\s*+")
+_TABLE_RULE = lazy_pattern(r"[|+]?(?:---|===|───|━━━)[-=─━+|┼]*+\s*+")
 
 _BEGUN_BLOCK = (
-    re.compile(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
-    re.compile(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
-    re.compile(r"Learning iteration (?P<step>\d{1,15})/(?P<planned>\d{1,15})"),  # rsl_rl
-    re.compile(r"(?:Update|Iteration|Step): (?P<step>\d{1,15})"),
-    re.compile(
+    lazy_pattern(r"\[epoch=(?P<epoch>\d{1,9})\]\[batch=(?P<iter>\d{1,15})(?:/\d{1,15})?\]:"),
+    lazy_pattern(r"\[(?:batch|iteration|sample|token)=(?P<step>\d{1,15})/(?P<planned>\d{1,15})\]:"),
+    lazy_pattern(r"Learning iteration (?P<step>\d{1,15})/(?P<planned>\d{1,15})"),  # rsl_rl
+    lazy_pattern(r"(?:Update|Iteration|Step): (?P<step>\d{1,15})"),
+    lazy_pattern(
         r"--> (?:TIME: [\d: -]{1,40} -- )?STEP: \d{1,15}/\d{1,15} -- GLOBAL_STEP: (?P<step>\d{1,15})"
     ),  # Coqui TTS
-    re.compile(
+    lazy_pattern(
         r"(?:.*\s)?\[step=(?P<step>\d{1,15})/(?:(?P<planned>\d{1,15})|\?{3})"
         r"(?:,epoch=(?P<epoch>\d{1,9}))?(?:,eta=[^\],]{1,40})?\]"
     ),
@@ -41,36 +42,36 @@ _BEGUN_BLOCK = (
 
 _BEGINS_BLOCK = ("Learning", "-->", "Update", "Iteration", "Step")
 
-_BLOCK_ENTRY = re.compile(
+_BLOCK_ENTRY = lazy_pattern(
     rf"\s+(?:\| > )?(?P<name>[A-Za-z][^:=]*+)(?:: |=)(?P<value>{NUMBER})(?:  \({NUMBER}\))?", re.IGNORECASE
 )
 
-_GROUP = re.compile(r"\s+(?P<name>[A-Za-z][\w.]*+(?: [\w.]++){0,5}+)\s*+=>")
+_GROUP = lazy_pattern(r"\s+(?P<name>[A-Za-z][\w.]*+(?: [\w.]++){0,5}+)\s*+=>")
 """What stands before the values of a line, as in "Returns => Avg: 0.5, Min: 0.1"."""
 
-_BEGUN_EPOCH = re.compile(
+_BEGUN_EPOCH = lazy_pattern(
     r"[-=*]{0,99}\s{0,9}(?:Starting )?Epoch:? \[?(?P<epoch>\d{1,9})(?:(?:/| of )\d{1,9})?\]?:?"
     r"\s{0,9}[-=*]{0,99}",
     re.IGNORECASE,
 )
 
-_EVALUATES = re.compile(r"\((val|test)\)")
+_EVALUATES = lazy_pattern(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
-_CLOCK = re.compile(r"[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
+_CLOCK = lazy_pattern(r"[\s\[(]{0,9}(?:\d\d[-/.]\d\d )?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?![\d:])\]?")
 """The time with which a line begins, where it does not tell the year."""
 
-_NO_TRAINING = re.compile(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
+_NO_TRAINING = lazy_pattern(r"[?&]\w{1,80}=|(?<![a-z])(?:fold|trial)(?![a-z])", re.IGNORECASE)
 """What no line of a training holds: the query of an address, and the parts of a cross-validation."""
 
-_LOG_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING)\b")
+_LOG_LEVEL = lazy_pattern(r"\b(?:INFO|DEBUG|WARNING)\b")
 
-_CALLER = re.compile(
+_CALLER = lazy_pattern(
     r"(?<![^\s|\[(])(?P<module>[A-Za-z_][\w.]{0,80}):(?:[\w<>]{1,80}:)?\d{1,6}(?=\s{0,9}[-|>\])])"
 )
 """The place in the code, as loguru prints it: "__main__:train:42 - "."""
 
-_PREPOSITION = re.compile(r" (?:at|after|in|for) ?$", re.IGNORECASE)
+_PREPOSITION = lazy_pattern(r" (?:at|after|in|for) ?$", re.IGNORECASE)
 """What stands between the metric and its step in "Loss at step 5: 0.4"."""
 
 _PLANS = {
@@ -82,7 +83,9 @@ _PLANS = {
 }
 """What transformers' Trainer and the scripts of diffusers print before they train (trainer.py)."""
 
-_PRINTED_PLAN = re.compile(rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$")
+_PRINTED_PLAN = lazy_pattern(
+    rf"(?:^|>>|-) {{0,9}}(?P<name>{'|'.join(_PLANS)}) = (?P<number>\d[\d,]{{0,15}})$"
+)
 
 
 def planned(line: str) -> dict[str, int]:

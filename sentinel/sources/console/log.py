@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source
 from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.readers.files import open_log
@@ -42,7 +43,7 @@ _SNIFFED = 1 << 16  # bytes at the beginning and at the end of a file
 _FEW = 10  # points that are read at once until a file is known to hold metrics
 _MAX_TEXTS = 20  # in a directory with logs; more are data
 
-_CONSOLE_NAME = re.compile(
+_CONSOLE_NAME = lazy_pattern(
     r".*\.(?:log|out|err|stdout|stderr)|.*(?:log|out|output|console|err|stdout|stderr)[\w.-]*\.txt",
     re.IGNORECASE,
 )
@@ -59,10 +60,10 @@ _KNOWN_FORMS = frozenset(
 
 _REQUIREMENTS = "requirements.txt"  # beside each run of W&B
 
-_TRACEBACK = re.compile(
+_TRACEBACK = lazy_pattern(
     rb"Traceback \(most recent call last\):\r?\n(?:[ \t].*\n)+[\w.]+(?:Error|Exception|Interrupt)\b"
 )
-_OF_A_TRAINING = re.compile(
+_OF_A_TRAINING = lazy_pattern(
     rb'File "[^"\n]*(?:train|fine_?tun|/(?:torch|tensorflow|keras|jax|lightning|transformers)/)'
 )
 

@@ -4,15 +4,16 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER, number
 
-_METRIC_NAME = re.compile(
+_METRIC_NAME = lazy_pattern(
     r"loss|acc|reward|return|perplexity|ppl|bpb|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
     r"|(?<![a-z])(?:rew|score|cost|nll|mse|mae|psnr|ssim|f1|bleu|m?iou|map|dice|auc)(?![a-z])",
     re.IGNORECASE,
 )
 
-_PROOF = re.compile(
+_PROOF = lazy_pattern(
     r"(?<!stop[ _-])(?<!packet[ _-])(?<!path[ _-])(?<!power[ _-])(?<!heat[ _-])(?<!profit/)loss(?![a-z])"
     r"|^(?:(?:mean|avg|average|total|ep|episode|episodic|eval|test|train)[ _-]){0,3}rewards?(?![a-z])"
     r"|perplexity",
@@ -25,39 +26,39 @@ _PRINTED_VALUE = (
     r"(?P<unit> ?%| ?(?:ms|s|sec|secs|seconds|it/s|GiB|GB|MiB|MB)(?!\w))?+(?![\w/]|[.:]\w)"
 )
 _METRIC_WORD = r"(?!(?:nan|inf(?:inity)?)(?!\w))[A-Za-z_][\w./@-]*+"
-_COLON = re.compile(
+_COLON = lazy_pattern(
     rf"(?<![\w./@'\"-])(?P<name>{_METRIC_WORD}(?: \(?{_METRIC_WORD}\)?){{0,5}}+)(?<!\.py)"
     rf"\s{{0,9}}[:=]\s{{0,9}}{_PRINTED_VALUE}",
     re.IGNORECASE,
 )
-_SPACE = re.compile(
+_SPACE = lazy_pattern(
     rf"(?:^|[|,;\t:\]]) *+(?P<name>{_METRIC_WORD}(?: {_METRIC_WORD}){{0,3}}+) ++{_PRINTED_VALUE}"
     r" *+(?:\([^()|\t]{0,40}\) *+)?(?=[|,;\t]|$)",
     re.IGNORECASE,
 )
 """Pairs such as "name: 1.0" or "name=1.0"; if a line has none, pairs such as "name 1.0, other 2.0"."""
 
-_DASHED = re.compile(
+_DASHED = lazy_pattern(
     rf" - (?P<name>{_METRIC_WORD}) (?P<list>)(?P<value>{NUMBER})(?P<unit>)(?= - |$)", re.IGNORECASE
 )
 """Pairs between dashes. flair prints its loss so, among other pairs with a colon."""
 
-_SPACED = re.compile(
+_SPACED = lazy_pattern(
     rf"[\s|:]*+(?P<name>{_METRIC_WORD}(?: {_METRIC_WORD}){{0,3}}+)(?: ?[:=])? ++{_PRINTED_VALUE}(?=[\s|]|$)",
     re.IGNORECASE,
 )
 """A pair "name 1.0" among others that only blanks separate, if a line holds nothing else."""
 
-_OF_GROUPS = re.compile(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
+_OF_GROUPS = lazy_pattern(r"(?<![a-z])lr|learning.?rate|mom", re.IGNORECASE)
 """What an optimizer has for each of its parameter groups. The value of the first group counts."""
 
 _UNIT_DIVISORS = {"%": 100, "ms": 1000}  # of what metrics are in: shares and seconds
 
 
-_APART = re.compile(r"(?: /|\.(?<=\d\.)) (?=[A-Za-z])")
+_APART = lazy_pattern(r"(?: /|\.(?<=\d\.)) (?=[A-Za-z])")
 """What stands between pairs: a slash (Dreamer), or the full stop of a sentence (minGPT)."""
 
-_ETA = re.compile(r"(?:eta(?<!\weta)|ETA(?<!\wETA)):?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
+_ETA = lazy_pattern(r"(?:eta(?<!\weta)|ETA(?<!\wETA)):?\s\d+(?: days?,? [\d:]+|(?::\d\d)+)")
 """The time that is left, which no pair begins with."""
 
 _SPELLINGS = (

@@ -1,17 +1,17 @@
 """The lines that a training printed, kept as texts until somebody looks at one of them."""
 
 import math
-import re
 from collections.abc import Sequence
 from typing import overload
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Line
 from sentinel.sources.readers import records
 
 MAX_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
-STAMP = re.compile(
+STAMP = lazy_pattern(
     r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| ?UTC| ?GMT)?"
 )
 """The day and the time of a line."""

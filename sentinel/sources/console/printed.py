@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 import orjson
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.plain import plain_text
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
 
@@ -20,12 +21,12 @@ NUMBER = (
 """Pattern of a number, with or without separators of thousands."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
-_DICTIONARY_ENTRY = re.compile(
+_DICTIONARY_ENTRY = lazy_pattern(
     rf"\s*+(?P<name>{_QUOTED})\s*+:\s*+(?:(?P<value>{_QUOTED}|{NUMBER}(?!\w))"
     r"|[\w.]++(?:\([^()]*+\))?|\[[^\[\]]*+\])\s*+(?P<end>[,}])",
     re.IGNORECASE,
 )
-OPENING = re.compile(r"\{(?=\s{0,9}['\"])")
+OPENING = lazy_pattern(r"\{(?=\s{0,9}['\"])")
 """Pattern of the beginning of a dictionary."""
 
 

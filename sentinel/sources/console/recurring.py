@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sentinel.common.conversion import converter
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -60,19 +61,19 @@ _COUNTER_ORDER = ("step", "batch", PART, "episode", "count", "epoch", "frame")
 _AFTER_TRAINING = ("eval_", "train_runtime")
 """Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
 
-_VARIES = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
+_VARIES = lazy_pattern(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of what is logged even where it stands still."""
 
-_LEARNING_RATE = re.compile(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
+_LEARNING_RATE = lazy_pattern(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
 """Names of what is logged where it stands still, if something above counts."""
 
-_WRITER = re.compile(r"\[((?:rank|default)\d{1,5})\]:? ?")
+_WRITER = lazy_pattern(r"\[((?:rank|default)\d{1,5})\]:? ?")
 """What torchrun puts before the lines of a process."""
 
-_BEHIND_BAR = re.compile(r"\](?=\[(?:rank|default)\d{1,5}\]:)")
+_BEHIND_BAR = lazy_pattern(r"\](?=\[(?:rank|default)\d{1,5}\]:)")
 """Where another process prints behind a bar, which ends no line."""
 
-_PART_ALONE = re.compile(
+_PART_ALONE = lazy_pattern(
     r"(train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
     re.IGNORECASE,
 )
@@ -87,7 +88,7 @@ CONFIRMED = 1
 REJECTED = -1
 """State of a template without metrics."""
 
-_SAMPLE = re.compile(
+_SAMPLE = lazy_pattern(
     r"(?:test |val )?(?:samples?|images?|img|files?|cases?|videos?|questions?|examples?|quer(?:y|ies))"
     r"(?: (?:no|id|number|index|idx))?",
     re.IGNORECASE,

@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER, Record, kept, number, restored
 
-_BEGUN = re.compile(r"Result for (?P<trial>\S{1,200}):")
-_RESULT_ENTRY = re.compile(
+_BEGUN = lazy_pattern(r"Result for (?P<trial>\S{1,200}):")
+_RESULT_ENTRY = lazy_pattern(
     rf"(?P<indent> ++)(?P<name>[^\s:'\"-][^\s:]*+):(?: (?:\.(?=[ni]))?(?P<value>{NUMBER}))?", re.IGNORECASE
 )
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER
 
 
@@ -42,57 +43,57 @@ IN_EPOCH = ("batch", "part of all")
 """The shapes of lines that tell only the batch within an epoch."""
 
 SHAPES = (
-    Shape(KERAS, re.compile(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
+    Shape(KERAS, lazy_pattern(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
     Shape(
         "megatron",  # also GPT-NeoX
-        re.compile(r"(?<!\w)iteration +(?P<step>\d{1,15})/ *(?P<planned>\d{1,15}) +\|"),
+        lazy_pattern(r"(?<!\w)iteration +(?P<step>\d{1,15})/ *(?P<planned>\d{1,15}) +\|"),
         word="iteration ",
     ),
     Shape(
         "megatron validation",
-        re.compile(
+        lazy_pattern(
             r"(?<!\w)(?:validation|test) (?:loss|results) at (?:iteration|the end)? ?(?P<step>\d{1,15})"
         ),
         names={"lm loss value": "lm loss validation", "lm loss PPL": "lm loss validation ppl"},
         word=" at ",
     ),
     Shape(
-        "composer", re.compile(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)"), word="[metric]"
+        "composer", lazy_pattern(r"^\[metric\]\[batch=(?P<step>\d{1,15})\](?=:)"), word="[metric]"
     ),  # FileLogger
     Shape(
         "fairseq validation",
-        re.compile(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
+        lazy_pattern(r"(?<!\w)epoch (?P<epoch>\d{1,9}) \| valid on '[^'|]{1,100}' subset \|"),
         names={n: f"valid_{n}" for n in ("loss", "nll_loss", "ppl", "wps", "wpb", "bsz", "best_loss")},
         word="valid on",
     ),
     Shape(
         "darknet",
-        re.compile(
+        lazy_pattern(
             rf"^\s*(?P<step>\d{{1,15}}): (?P<batch_loss>{NUMBER}), (?P<loss>{NUMBER}) avg(?: loss)?,"
             rf" (?P<learning_rate>{NUMBER}) rate,(?= )"
         ),
         word=" avg",
     ),
-    Shape("boosting", re.compile(r"^(?:\[(?P<step>\d{1,15})\]\t|(?P<round>\d{1,15}):\t(?=learn: ))")),
+    Shape("boosting", lazy_pattern(r"^(?:\[(?P<step>\d{1,15})\]\t|(?P<round>\d{1,15}):\t(?=learn: ))")),
     Shape(
         "deepspeed overflow",
-        re.compile(r"loss scale(?:: \d+, reducing| from \d+) to (?P<loss_scale>\d+(?:\.\d+)?)"),
+        lazy_pattern(r"loss scale(?:: \d+, reducing| from \d+) to (?P<loss_scale>\d+(?:\.\d+)?)"),
         word="loss scale",
     ),
     Shape(
         "deepspeed",
-        re.compile(r"(?<!\w)step=(?P<step>\d{1,15}), (?=skipped=)"),
+        lazy_pattern(r"(?<!\w)step=(?P<step>\d{1,15}), (?=skipped=)"),
         names={"skipped": "skipped_steps"},
         word="skipped=",
     ),
     Shape(
         "deepspeed speed",
-        re.compile(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
+        lazy_pattern(r"(?<!\w)micro_step=\d{1,15}/global_step=(?P<step>\d{1,15}), (?=RunningAvg)"),
         word="micro_step=",
     ),
     Shape(
         "marian",
-        re.compile(
+        lazy_pattern(
             r"(?<!\w)Ep\. (?P<epoch>\d{1,9}(?:\.\d{1,9})?) : Up\. (?P<step>\d{1,15}) : Sen\. [\d,]{1,20} : "
             rf"Cost (?P<Cost>{NUMBER})"
         ),
@@ -100,7 +101,7 @@ SHAPES = (
     ),
     Shape(
         "marian validation",
-        re.compile(
+        lazy_pattern(
             r"(?<!\w)Ep\. (?P<epoch>\d{1,9}(?:\.\d{1,9})?) : Up\. (?P<step>\d{1,15})"
             rf"(?= : [\w-]{{1,40}} : {NUMBER} : )"
         ),
@@ -108,30 +109,32 @@ SHAPES = (
     ),
     Shape(
         "espnet",
-        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch:train:\d{1,15}-(?P<iter>\d{1,15})batch(?=: )"),
+        lazy_pattern(r"(?<!\w)(?P<epoch>\d{1,9})epoch:train:\d{1,15}-(?P<iter>\d{1,15})batch(?=: )"),
         word="epoch:train:",
     ),
     Shape(
         "espnet validation",  # behind the means of what the batches of the epoch told
-        re.compile(r"(?<!\w)(?P<epoch>\d{1,9})epoch results: (?:(?!epoch results: ).){1,4000}?(?=\[valid\])"),
+        lazy_pattern(
+            r"(?<!\w)(?P<epoch>\d{1,9})epoch results: (?:(?!epoch results: ).){1,4000}?(?=\[valid\])"
+        ),
         word="epoch results: ",
     ),
     Shape(
         "wenet",
-        re.compile(
+        lazy_pattern(
             r" TRAIN (?:\| steps/sec [\d.]{1,9} ?\| )?Batch (?P<epoch>\d{1,9})/(?P<iter>\d{1,15})(?= loss )"
         ),
         word=" train ",
     ),
     Shape(
         "estimator",  # TensorFlow's evaluation
-        re.compile(r"Saving dict for global step (?P<step>\d{1,15})(?=: )"),
+        lazy_pattern(r"Saving dict for global step (?P<step>\d{1,15})(?=: )"),
         names={n: f"eval_{n}" for n in ("loss", "average_loss", "accuracy", "auc", "precision", "recall")},
         word="saving dict",
     ),
     Shape(
         "char-rnn",
-        re.compile(
+        lazy_pattern(
             r"^\s{0,9}(?P<step>\d{1,15})/(?P<planned>\d{1,15})"
             r" \(epoch (?P<epoch>\d{1,9}(?:\.\d{1,9})?)\)(?=, )"
         ),
@@ -140,16 +143,16 @@ SHAPES = (
     ),
     Shape(
         "xlm",  # also UnsupervisedMT
-        re.compile(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
+        lazy_pattern(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
         word=" sent/s - ",
     ),
-    Shape("torchtune", re.compile(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
+    Shape("torchtune", lazy_pattern(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
-        "td3", re.compile(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
+        "td3", lazy_pattern(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
     ),  # and BCQ, by its authors
     Shape(
         "epoch and batch in brackets",  # PyTorch's tutorials of CIFAR-10 and DCGAN
-        re.compile(
+        lazy_pattern(
             r"^\s{0,9}\[(?P<epoch>\d{1,9})(?:, {0,9}|/\d{1,9}\] {0,3}\[ {0,9})"
             r"(?P<iter>\d{1,15})(?:/(?P<batches>\d{1,15}))?\]"
         ),
@@ -158,7 +161,7 @@ SHAPES = (
     ),
     Shape(
         "epoch and iteration",  # timm, mmengine, the examples of PyTorch
-        re.compile(
+        lazy_pattern(
             r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
             r"\[\s{0,9}(?P<iter>\d{1,15})\s?/(?:\s{0,9}(?P<batches>\d{1,15}))?",
             re.IGNORECASE,
@@ -168,7 +171,7 @@ SHAPES = (
     ),
     Shape(
         "epoch and iteration in parentheses",  # minimind
-        re.compile(
+        lazy_pattern(
             r"(?<![\w?&])epoch[\s:=\[]{0,6}(?P<epoch>\d{1,9})\s?/\s?\d{1,9}\]?[\s,|:-]{0,4}"
             r"\(\s{0,9}(?P<iter>\d{1,15})\s?/\s{0,9}(?P<batches>\d{1,15})\)",
             re.IGNORECASE,
@@ -178,7 +181,7 @@ SHAPES = (
     ),
     Shape(
         "epoch, step",
-        re.compile(
+        lazy_pattern(
             r"(?<![\w?&])epoch[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?[\])]?[\s,|:\[-]{1,5}"
             r"(?:global[ _])?(?:step|iter|iteration|it|batch)[\s:=\[(#]{1,6}(?:\d{1,9}-)?"  # MXNet's "[0-50]"
             rf"(?P<iter>{_LONG})(?!\.?\d)"
@@ -190,7 +193,7 @@ SHAPES = (
     ),
     Shape(
         "iteration of a part",  # MMEngine
-        re.compile(
+        lazy_pattern(
             r"(?<![\w.?&])iter\(\w{1,9}\)[\s:=\[(#]{1,12}(?P<step>\d{1,15})(?:\s?/\s{0,5}(?P<planned>\d{1,15}))?(?!\.?\d|%)",
             re.IGNORECASE,
         ),
@@ -199,7 +202,7 @@ SHAPES = (
     ),
     Shape(
         "step",  # torchtune, nanoGPT, nanochat, verl, Detectron2, Tacotron and many others
-        re.compile(
+        lazy_pattern(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|warmup|logging|save|eval(?= \w{2,9}s))"
             r"[ _-])?(?:(?:global|time|env|train)[ _]?)?(?:step|iter|iteration|it|update)s?(?:\(\w{1,9}\))?"
             rf"(?:(?:\.\.\. )?[\s:=\[(#]{{1,12}}|-)(?P<step>{_LONG})"
@@ -210,7 +213,7 @@ SHAPES = (
     ),
     Shape(
         "epoch",  # fairseq, whose updates are among the pairs
-        re.compile(
+        lazy_pattern(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|(?<!end )of|per|every|warmup)[ _-])?"
             r"ep(?:och|\.)?(?:(?:\.\.\. )?[\s:=\[(#]{1,12}|[-_]?(?=\d))"
             r"(?P<epoch>\d{1,9}(?:\.\d{1,9})?)(?![\d%])"
@@ -222,7 +225,7 @@ SHAPES = (
     ),
     Shape(
         "steps passed",  # "Loss after 100 steps: 0.5"
-        re.compile(
+        lazy_pattern(
             r"(?<= after )(?P<step>\d{1,15}) (?:training )?(?:step|iteration|update|episode)s?"
             r"(?= ?[:=,]| is )",
             re.IGNORECASE,
@@ -232,7 +235,7 @@ SHAPES = (
     ),
     Shape(
         "episode",  # the examples of reinforcement learning, PyTorch's among them
-        re.compile(
+        lazy_pattern(
             r"(?<![\w.?&])(?P<other>(?:total|max|num|of|per|every|last)[ _-])?"
             r"episode[\s:=\[(#]{1,6}(?P<step>\d{1,15})(?:\s?/\s?(?P<planned>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,
@@ -242,7 +245,7 @@ SHAPES = (
     ),
     Shape(
         "batch",
-        re.compile(
+        lazy_pattern(
             r"(?:^|[\]|:-])\s{0,3}batch[\s:=\[(#]{1,6}(?P<batch>\d{1,15})(?:\s?/\s?(?P<batches>\d{1,15}))?(?![\d.]|%)",
             re.IGNORECASE,
         ),
@@ -251,7 +254,7 @@ SHAPES = (
     ),
     Shape(
         "part of all",  # PyTorch's quickstart, "[10/200] loss: 0.5"
-        re.compile(
+        lazy_pattern(
             r"(?P<other>(?:test|val|valid|validation|eval|fold|trial|seed|file|rank|gpu|worker|shard)\W{1,3})?"
             r"(?:\[ {0,9}|^\s{0,9})(?P<batch>\d{1,15}) ?/ ?(?P<batches>\d{1,15})"
             r"(?:\]|[:|,-]? {1,3}(?=[A-Za-z]))",
@@ -262,7 +265,7 @@ SHAPES = (
     ),
     Shape(
         COUNT,  # "[100] loss: 0.5"
-        re.compile(
+        lazy_pattern(
             r"(?:^|\] )\s{0,9}\[? {0,9}(?P<step>\d{1,15})(?: \| \d{1,9}\.\d\d(?=\]))?"
             r"(?:[\]:]\s{1,3}(?=[A-Za-z])|\s(?=loss))",
             re.IGNORECASE,

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.pairs import is_metric, pairs
 from sentinel.sources.console.printed import Record
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
@@ -19,22 +20,22 @@ _USUAL_PARTS = {"validate": "val", "testing": "test"}
 _AXIS_NAMES = (*STEP_KEYS, *EPOCH_KEYS, "num_updates")
 """Names of what no part has of its own."""
 
-_PART = re.compile(rf"\s{{0,9}}{_PART_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
-_OWN_PART = re.compile(r"\s{0,9}(?=(?:train|valid|val|test|eval)_[a-z])", re.IGNORECASE)
+_PART = lazy_pattern(rf"\s{{0,9}}{_PART_WORD}(?: set)?\s{{0,9}}[\]):|-]{{0,2}}\s{{1,9}}(?=\w)", re.IGNORECASE)
+_OWN_PART = lazy_pattern(r"\s{0,9}(?=(?:train|valid|val|test|eval)_[a-z])", re.IGNORECASE)
 """What stands before metrics whose names begin with a part of the data."""
-_BEGUN_PART = re.compile(
+_BEGUN_PART = lazy_pattern(
     r"(?P<part>train(?:ing)?|valid(?:ation)?|val|test)(?: (?:set|error|results?|metrics|performance))?:",
     re.IGNORECASE,
 )
-_HEADING = re.compile(
+_HEADING = lazy_pattern(
     rf"(?<![^\s\[(<|,;:>-]){_PART_WORD}(?: set)?\s{{0,3}}"
     r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s))",
     re.IGNORECASE,
 )
-_NAMED_PART = re.compile(rf"(?<![a-z]){_PART_WORD}(?![a-z])", re.IGNORECASE)
-_SHARE = re.compile(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
+_NAMED_PART = lazy_pattern(rf"(?<![a-z]){_PART_WORD}(?![a-z])", re.IGNORECASE)
+_SHARE = lazy_pattern(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
-_LOGGED = re.compile(
+_LOGGED = lazy_pattern(
     r"(?:[\s\[\]\d:.,/|()+-]|(?<=\d)(?:T(?=\d)|Z(?!\w))|(?<=\d )[\w-]{1,80}\]\([\w.]{1,80} \d{1,6}\))*+"
     r"(?:(?:[\w.]{1,80} - )?(?:INFO|DEBUG|WARNING)\b(?::[\w.]{1,80}:)?[\s\])|:>*-]*+)?"
     r"(?:[\w.]{1,80}:(?:[\w<>]{1,80}:)?\d{1,6}[\s\])|>:-]++)?"

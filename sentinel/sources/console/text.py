@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
 from sentinel.sources.console.lines import counts_metrics, parse, planned
@@ -19,13 +20,13 @@ _MAX_WRITERS = 16  # processes; what further ones print is ignored
 
 _TRAINER_SUMMARY = (b"{'train_runtime'", b'{"train_runtime"')  # of Hugging Face's Trainer
 
-_WRITER = re.compile(
+_WRITER = lazy_pattern(
     r"\[(?:rank|default)\d{1,5}\]:? ?"  # torchrun
     r"|(?P<number>\[\d{1,5}\](?!\t):? ?"  # MPICH, unlike the rounds of XGBoost and LightGBM
     r"|\s{0,4}\d{1,5}: (?=\S)(?!\S{1,30}, \S{1,30} avg))"  # srun, unlike the iterations of Darknet
     r"|\([\w:.]{1,80} pid=\d{1,9}(?:, ip=[\w.:]{1,40})?\) ?"  # Ray
 )
-_CONTROL = re.compile(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b\n\r]*+\x07?|[^\n\r])|[\x08\ufeff]")
+_CONTROL = lazy_pattern(r"\x1b(?:\[[0-9;?]*+[ -/]*+[@-~]?|\][^\x07\x1b\n\r]*+\x07?|[^\n\r])|[\x08\ufeff]")
 
 
 class Text:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from sentinel.common.conversion import converter
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
@@ -47,39 +48,41 @@ _RULE_CHARACTERS = "-=+|: \u2500\u2501\u2502\u253c"
 """What a rule below the header of a table is made of."""
 
 _DELIMITERS = (",", "\t", ";", "|", "_", " ")
-_WALL = re.compile(
+_WALL = lazy_pattern(
     r"(?:wall[ _]?)?time(?:stamp)?|date(?:time)?|elapsed.*|.*[_ ]time(?:[_ (].*)?|run ?time.*|duration",
     re.IGNORECASE,
 )
-_NAMING = re.compile(
+_NAMING = lazy_pattern(
     r"metric|tag|key|name|phase|split|stage|mode|series|variable|agent|algorithm|algo|model|method|env|run",
     re.IGNORECASE,
 )
-_LONG_FORM = re.compile(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
-_VALUE_COLUMN = re.compile(r"value|mean|0|y|metric_value", re.IGNORECASE)
-_OF_ROWS = re.compile(
+_LONG_FORM = lazy_pattern(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_VALUE_COLUMN = lazy_pattern(r"value|mean|0|y|metric_value", re.IGNORECASE)
+_OF_ROWS = lazy_pattern(
     r"(?:sample|image|img|file|case|patient|subject|item)(?:[ _]?(?:id|name|path))?|uu?id|path|filename",
     re.IGNORECASE,
 )
 """Names of columns that name the rows."""
 
-_PLAIN_STEP = re.compile(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
-_STATISTIC = re.compile(r"(?:running_?)?(?:avg|average|mean|median|min|max|std|sum|last|best)", re.IGNORECASE)
+_PLAIN_STEP = lazy_pattern(r"x\d?|n|num|unnamed: ?0", re.IGNORECASE)
+_STATISTIC = lazy_pattern(
+    r"(?:running_?)?(?:avg|average|mean|median|min|max|std|sum|last|best)", re.IGNORECASE
+)
 """Names of columns that only the name of the file says something about."""
 
-_HEADING = re.compile(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
+_HEADING = lazy_pattern(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
 """What stands above the numbers of an epoch in one column: "Epoch 0"."""
 
 _MISSING_CELLS = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
 """Texts of a cell that holds nothing."""
 
-_BRACKETS = re.compile(r"[\[(]([^\[\]()]*)[\])],?\s*")
+_BRACKETS = lazy_pattern(r"[\[(]([^\[\]()]*)[\])],?\s*")
 """A row that is printed as a list or a tuple of numbers."""
 
-_DATE_AND_TIME = re.compile(r"\d{4}-\d\d?-\d\d?[T ]\d\d?:\d\d")
-_DATE = re.compile(r"\d[-/:.]\d")
-_DECIMAL_COMMA = re.compile(r"[-+]?\d{1,20},\d{1,20}")
-_UNCOUNTED = re.compile(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
+_DATE_AND_TIME = lazy_pattern(r"\d{4}-\d\d?-\d\d?[T ]\d\d?:\d\d")
+_DATE = lazy_pattern(r"\d[-/:.]\d")
+_DECIMAL_COMMA = lazy_pattern(r"[-+]?\d{1,20},\d{1,20}")
+_UNCOUNTED = lazy_pattern(r"(?<!\s)\s*+(?:\([^)]{0,40}\)|\[[^\]]{0,40}\])\s*$")
 
 _to_laps = converter(dict[str, Laps])
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
@@ -53,53 +54,53 @@ MIN_TEXT_SHARE = 0.99
 MAX_TEXT_SHARE = 0.5
 """Share of lines of a table that are no rows."""
 
-_TRACEBACK = re.compile(
+_TRACEBACK = lazy_pattern(
     r"Traceback \(most recent call last\):|(?:srun|slurmstepd): error:|ChildFailedError"
     r"|\bexitcode\s{0,3}:\s{0,3}-?\d"
 )
-_PRINTED_ERROR = re.compile(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
+_PRINTED_ERROR = lazy_pattern(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
 """The last line of a traceback, which may be long."""
 
-_TRAINS = re.compile(
+_TRAINS = lazy_pattern(
     r"torch|tensorflow|keras|jax|lightning|transformers|train|cuda|epoch|deepspeed|paddle|mxnet|stable_baselines|gym|flwr",
     re.IGNORECASE,
 )
-_DATA_NAME = re.compile(
+_DATA_NAME = lazy_pattern(
     r"(?:data(?:set)?|(?<![a-z])ids?(?![a-z])|iris|annotations?|labels?|vocab|token|split|prediction|pred_true|samples?|grid_?search|params)",
     re.IGNORECASE,
 )
 
 
-_LOG_NAME = re.compile(
+_LOG_NAME = lazy_pattern(
     r"(?<![a-z])(?:train|training|valid|validation|val|history|progress|monitor|learning|curves?|log)(?![a-z])",
     re.IGNORECASE,
 )
-_SPLIT_OF_DATA = re.compile(r"(?:x_|y_)?(?:train|training|test|valid|validation|val|dev)", re.IGNORECASE)
+_SPLIT_OF_DATA = lazy_pattern(r"(?:x_|y_)?(?:train|training|test|valid|validation|val|dev)", re.IGNORECASE)
 """The whole name of a table that may be a part of a data set."""
 
-_RESULTS_NAME = re.compile(r"(?:\w*_)?(?:results?|stats|episodes?|games?)", re.IGNORECASE)
+_RESULTS_NAME = lazy_pattern(r"(?:\w*_)?(?:results?|stats|episodes?|games?)", re.IGNORECASE)
 """The whole name of a table without names that is a log if it counts and holds the time."""
 
-_NOT_HEXADECIMAL = re.compile(r"[g-z]", re.IGNORECASE)
+_NOT_HEXADECIMAL = lazy_pattern(r"[g-z]", re.IGNORECASE)
 """What names have that are no ids."""
 
-_TRIALS = re.compile(r"(?<![a-z])(?:trials?|sweeps?|leaderboard|ablations?)(?![a-z])", re.IGNORECASE)
+_TRIALS = lazy_pattern(r"(?<![a-z])(?:trials?|sweeps?|leaderboard|ablations?)(?![a-z])", re.IGNORECASE)
 """Names of what compares trainings."""
 
-_METRICS_NAME = re.compile(r"(?<![a-z])metrics(?![a-z])", re.IGNORECASE)
+_METRICS_NAME = lazy_pattern(r"(?<![a-z])metrics(?![a-z])", re.IGNORECASE)
 """Names of a log, if its columns have none."""
 
-_PREFIX = re.compile(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
+_PREFIX = lazy_pattern(rb"\s*\[(?:\d{4}-|[ A-Za-z(]|\d{1,9}[\],/ :])")
 """What a console begins its lines with, and no JSON."""
 
-_IS_REWARD = re.compile(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
+_IS_REWARD = lazy_pattern(r"(?:episode_|ep_)?(?:reward|return)", re.IGNORECASE)
 """Names that only a training gives."""
 
-_NAMED_NUMBER = re.compile(r"[^\W\d_]{2}[\w ]{0,20}[:=]\s?[-\d]")
+_NAMED_NUMBER = lazy_pattern(r"[^\W\d_]{2}[\w ]{0,20}[:=]\s?[-\d]")
 """A word before a number."""
 
-_REQUEST = re.compile(rb"HTTP/[12]\b")
-_OUTCOME = re.compile(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
+_REQUEST = lazy_pattern(rb"HTTP/[12]\b")
+_OUTCOME = lazy_pattern(r"loss|acc|reward|score|error|return|precision|recall|f1", re.IGNORECASE)
 """Names of metrics that are no settings."""
 
 _COUNTER_UNITS = frozenset({"epoch", "step", "episode", "batch", "frame", "part"})

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import exists, is_denied
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.console.log import FORMAT as CONSOLE
@@ -53,7 +54,7 @@ _TEXTS = frozenset({"", ".log", ".out", ".err", ".txt", ".stdout", ".stderr", ".
 _TABLE_ENDINGS = frozenset({".csv", ".tsv", ".dat"})
 _DOCUMENTS = frozenset({".json", ".jsonl", ".ndjson"})
 _LINES = frozenset({".jsonl", ".ndjson"})
-_LINES_NAME = re.compile(
+_LINES_NAME = lazy_pattern(
     r"(?:(?:train|episode|eval|monitor)[_-]?)?(?:stats|metrics|episodes?|rewards?|progress|history|log)\.\w",
     re.IGNORECASE,
 )
@@ -62,21 +63,21 @@ _LINES_NAME = re.compile(
 _ENDINGS = _TEXTS | _TABLE_ENDINGS | _DOCUMENTS
 """Endings of the files that a walk judges."""
 
-_BARE_NAME = re.compile(
+_BARE_NAME = lazy_pattern(
     r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])", re.IGNORECASE
 )
 """Names without an ending that a walk judges; others may be metrics of a tracker."""
-_LOG_NAME = re.compile(
+_LOG_NAME = lazy_pattern(
     r"\.(?:log|out)$|(?<![a-z])"
     r"(?:train(?:ing)?|log|loss(?:es)?|rewards?|metrics|nohup|history)(?![a-z])",
     re.IGNORECASE,
 )
 """Names of files that a person would call logs of a training."""
 
-_JOB = re.compile(r"\.[oe]\d{1,12}")
+_JOB = lazy_pattern(r"\.[oe]\d{1,12}")
 """The ending of what a batch system writes."""
 
-_NO_LOGS = re.compile(
+_NO_LOGS = lazy_pattern(
     r"requirements.*|licen[cs]e.*|readme.*|copying|notice|authors|makefile|dockerfile|vocab.*|merges.*|"
     r"tokenizer.*|special_tokens.*|added_tokens.*|package(?:-lock)?\.json|tsconfig.*|label\.json|"
     r"(?:.*[_-])?(?:install|setup|pip|build|access|tb|tensorboard)\.log|"

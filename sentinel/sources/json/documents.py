@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.readers.files import open_log, plain_utf_8, version
 from sentinel.sources.readers.plain import JSON
@@ -21,7 +22,7 @@ from sentinel.sources.readers.records import Records
 LARGEST = 256 << 20
 """Bytes. A larger document is not read. This bounds the memory of a poll."""
 
-_CONFLICT = re.compile(
+_CONFLICT = lazy_pattern(
     rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
 )
 

@@ -22,6 +22,7 @@ from typing import Any
 import msgspec
 import orjson
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
 from sentinel.sources.json.writers import Writers
 from sentinel.sources.readers.files import open_log, plain_utf_8
@@ -47,11 +48,11 @@ _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
 _SETTINGS_KEYS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
-_MMENGINE_COPY = re.compile(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
+_MMENGINE_COPY = lazy_pattern(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
-_BLANK = re.compile("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
-_OBJECT = re.compile(r'\{\s*(?:["}]|$)')
-_BARE_NUMBER = re.compile(
+_BLANK = lazy_pattern("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
+_OBJECT = lazy_pattern(r'\{\s*(?:["}]|$)')
+_BARE_NUMBER = lazy_pattern(
     r"(?<=[:,\[\s])[+-]?(?:nan|inf(?:inity)?|\d++(?:\.\d*+)?(?:e[+-]?\d++)?|\.\d++(?:e[+-]?\d++)?)"
     r"(?=\s*[,\]}])",
     re.IGNORECASE | re.ASCII,

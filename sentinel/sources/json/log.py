@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Cursor, PollResult, Run, Source
 from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
@@ -28,12 +29,12 @@ from sentinel.sources.readers.two_readers import TwoReaders
 FORMAT = "json"
 
 _FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
-_NUMBER_FIELD = re.compile(_FIELD + r"(?=-?[\dNI])")
-_NUMBERS_FIELD = re.compile(_FIELD + r"\[\s*(?=-?[\dNI])")
-_COLUMN = re.compile(_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
+_NUMBER_FIELD = lazy_pattern(_FIELD + r"(?=-?[\dNI])")
+_NUMBERS_FIELD = lazy_pattern(_FIELD + r"\[\s*(?=-?[\dNI])")
+_COLUMN = lazy_pattern(_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
 _WRAPPERS = ("log_history", "history", "logs", "metrics")
-_LIST = re.compile(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
-_LISTS = re.compile(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
+_LIST = lazy_pattern(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
+_LISTS = lazy_pattern(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:

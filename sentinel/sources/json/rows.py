@@ -5,17 +5,17 @@ Cut at its commas, such a file is a table. Every cell of a column begins with th
 none must be parsed by itself.
 """
 
-import re
 from functools import lru_cache
 
 import orjson
 import polars as pl
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.growing import size_of, whole_rows
 
 _LINE = {"line": pl.String()}
 _IN_NO_LINE = "\x01"  # JSON escapes it
-_CELL = re.compile(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
+_CELL = lazy_pattern(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
 
 
 def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:

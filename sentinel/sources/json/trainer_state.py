@@ -6,7 +6,6 @@ one counts as newer, whatever the times say.
 """
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_file
 from sentinel.sources.base import Cursor, Ending, EndKind, PollResult, ReadIssue, Run
 from sentinel.sources.json.documents import BrokenError, begins_with, load, parse_new
@@ -26,8 +26,8 @@ written_at_checkpoints = True
 STATE = "trainer_state.json"
 """The name of the file."""
 
-_CHECKPOINT = re.compile(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
-_GLOBAL_STEP = re.compile(rb'"global_step":\s*(\d{1,18})\b')
+_CHECKPOINT = lazy_pattern(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
+_GLOBAL_STEP = lazy_pattern(rb'"global_step":\s*(\d{1,18})\b')
 _HEAD_BYTES = 4096  # of a state; its keys are sorted, so "global_step" stands among the first
 _TRAINER_SETTINGS = (
     *("max_steps", "num_train_epochs", "train_batch_size"),

@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, Ending, PollResult, ReadIssue
 from sentinel.sources.identity import NO_LABEL, Label
 from sentinel.sources.mlflow.database import ending, settings
@@ -30,10 +31,10 @@ PARAMS = "params"
 META = "meta.yaml"
 """What a run's directory holds."""
 
-LINE = re.compile(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
+LINE = lazy_pattern(rb"(-?\d{9,16}) (\S+)(?: (-?\d{1,18})(?: .*)?)?\r?")
 """The time in ms, the value, the step (0 if there is none) and, if the metric has one, its data set."""
 
-_RUN_STATUS = re.compile(rb"^status: (\d)\r?$", re.MULTILINE)
+_RUN_STATUS = lazy_pattern(rb"^status: (\d)\r?$", re.MULTILINE)
 _STATUSES = {"3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _BYTES_A_POINT = 40  # a guess of how far to read for some points; a wrong one only costs time
 _MIN_READ = 1 << 12  # of a file; also the longest line

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import is_directory, is_file
 from sentinel.sources.base import Run
 from sentinel.sources.mlflow.database import SqliteRun
@@ -20,11 +21,11 @@ from sentinel.sources.readers.files import open_log
 
 FORMAT = "mlflow"
 
-_RUN_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
+_RUN_ID = lazy_pattern(r"[\w-]{1,64}", re.ASCII)
 _METRIC_COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
 _MAX_RUNS = 10_000  # of one database, the newest
 _MAX_FILES = 5  # of a run's metrics whose beginning is looked at
-_DELETED = re.compile(rb"^lifecycle_stage:\s*deleted", re.MULTILINE)
+_DELETED = lazy_pattern(rb"^lifecycle_stage:\s*deleted", re.MULTILINE)
 _MAX_META_BYTES = 1 << 14  # of a run's description
 _HEAD_BYTES = 1 << 10  # of a file, in which its first line ends
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.plain import MAX_STEP
 
-_COUNT_TEXT = re.compile(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
+_COUNT_TEXT = lazy_pattern(r"\s*(\d{1,18})\s*(?:/\s*(\d{1,18})\s*)?", re.ASCII)
 
 
 class Axis(msgspec.Struct):

@@ -11,6 +11,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.mounts import is_of_kernel
 
 _READING = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
@@ -95,8 +96,8 @@ def version(file: BinaryIO) -> tuple[int, int]:
     return (status.st_size, status.st_mtime_ns)
 
 
-_LITTLE = re.compile(rb"\xff\xfe|[^\0]\0[^\0]\0", re.DOTALL)
-_BIG = re.compile(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
+_LITTLE = lazy_pattern(rb"\xff\xfe|[^\0]\0[^\0]\0", re.DOTALL)
+_BIG = lazy_pattern(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
 """How UTF-16 begins: with a byte order mark, or with two characters of ASCII."""
 
 

@@ -2,6 +2,8 @@
 
 import re
 
+from sentinel.common.lazy_pattern import lazy_pattern
+
 _STAMP = (
     r"\d{3}[-/.]\d\d?[-/.]\d\d?[T ,]{0,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
     r"(?:Z|[-+]\d\d:?\d\d(?!\d)| ?UTC| ?GMT)?"
@@ -16,7 +18,7 @@ _FIGURE = (
 _POWER = r"(?:[eE][-+]?\d{1,4})?"
 _TAIL = r"(?!\.\d)(?![A-Z]\w{0,30}=)(?:[KMGB](?![A-Za-z\d]))?"
 
-NUMBER = re.compile(
+NUMBER = lazy_pattern(
     r"([-+.0-9nNiI](?:"  # a set of characters comes first, because that is fast to search
     rf"(?<=\d)(?:(?<![\w.@]\d)(?:{_STAMP})"
     rf"|(?<![A-Za-z_\d.@]\d)(?<!(?:LEU|leu|UGE|uge)-\d)(?:\d{{0,2}}(?:,\d{{3}})++(?!\d)(?:\.\d{{0,30}})?|\d{{0,40}}(?:\.\d{{0,40}})?){_POWER}{_TAIL}"
@@ -38,7 +40,7 @@ _SUFFIXES = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 MAX_STEP = 2**62
 """The largest number that is read as a step."""
 
-CELL = re.compile(
+CELL = lazy_pattern(
     rf"\s{{0,40}}(?:tensor\()?([-+]?(?:{_FIGURE}|nan|inf(?:inity)?))(?:[KMGB]|%)?"
     r"(?:,[^()]{0,90}\)|\)| \(tracked\))?\s{0,40}",
     re.IGNORECASE,

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import asdict
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
 from sentinel.sources.readers.plain import LATEST, flattened
@@ -60,7 +61,7 @@ TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date"
 
 _AXIS_KEYS = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
 
-NUMBER = re.compile(
+NUMBER = lazy_pattern(
     r"\s*[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|nan|inf(?:inity)?)\s*", re.IGNORECASE | re.ASCII
 )
 """A number written out, as ``float`` reads it."""

@@ -1,16 +1,17 @@
 """Printed bytes become lines: without colours, what a container's log puts around them, and drawn bars."""
 
-import re
 from collections.abc import Iterator
+
+from sentinel.common.lazy_pattern import lazy_pattern
 
 MAX_CHARACTERS = 8192
 """Characters of a line that is read; longer ones are skipped."""
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
-_LINE_END = re.compile(r"\r?\n|\r(?!\n)")
-_BAR = re.compile(r"%\s?\|[^|]{0,600}\|")
-_CRI = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
-_DOCKER = re.compile(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
+_ESCAPE = lazy_pattern(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
+_LINE_END = lazy_pattern(r"\r?\n|\r(?!\n)")
+_BAR = lazy_pattern(r"%\s?\|[^|]{0,600}\|")
+_CRI = lazy_pattern(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
+_DOCKER = lazy_pattern(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
 
 
 def bar_free(line: str) -> str:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.words import (
     MAX_NAME,
     counter,
@@ -23,28 +24,28 @@ from sentinel.sources.readers.words import (
 MAX_WORDS = 5
 """Words of a name."""
 
-_LOG_LEVEL = re.compile(r"\b(?:INFO|DEBUG|WARNING|WARN|ERROR|CRITICAL|SUCCESS|NOTICE)\b")
-_LOGGER = re.compile(r"(?:root|__main__|[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6})\s{0,2}[:\]|>-]{1,2}\s?")
-_FUNCTION = re.compile(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
+_LOG_LEVEL = lazy_pattern(r"\b(?:INFO|DEBUG|WARNING|WARN|ERROR|CRITICAL|SUCCESS|NOTICE)\b")
+_LOGGER = lazy_pattern(r"(?:root|__main__|[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6})\s{0,2}[:\]|>-]{1,2}\s?")
+_FUNCTION = lazy_pattern(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
 """The module and the function before a line of source, as Loguru prints them."""
 
-_SEPARATOR = re.compile(
+_SEPARATOR = lazy_pattern(
     r"[,;|:=()\[\]{}\t/<>~*!?\u2502\u2503\u2192]|\s{2,}|(?<=\s)[-\u2013\u2014]{1,3}(?=\s|\w)|\s-{2,}|^-\s"
 )
-_WRAPPER = re.compile(r"(?:tensor|array|np\.float\d\d|np\.array|Array|Var|float|numpy\.float\d\d)\($")
-_STOP = re.compile(
+_WRAPPER = lazy_pattern(r"(?:tensor|array|np\.float\d\d|np\.array|Array|Var|float|numpy\.float\d\d)\($")
+_STOP = lazy_pattern(
     r"(?:^|.*\s)(?:is|of|at|to|was|the|and|in|for|after|with|by|on|from|a|an|as|are|it|got|has|than|"
     r"improved|decreased|increased|reached|this|until|=>|->|After|At|For|In|The|This|Is)(?=\s|$)"
 )
-_DETAILED = re.compile(
+_DETAILED = lazy_pattern(
     r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30}(?: [A-Za-z]\w{0,30})? \([A-Za-z]\w{0,11}\))\s?[:=]$"
 )
 """A name with a word in parentheses: "time (data): 0.3"."""
 
-_GLUED = re.compile(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
+_GLUED = lazy_pattern(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
 """The unit behind a number."""
 
-_SECTION = re.compile(
+_SECTION = lazy_pattern(
     r"(?<![a-z])(train|training|val|valid|validate|validation|dev|test|testing|eval|evaluation)"
     r"(?: set| [A-Za-z]\w{0,15}(?=:))?"
     r"(?:\s{0,3}[\])>|:;]| on |\s-\s)",
@@ -52,26 +53,26 @@ _SECTION = re.compile(
 )
 """What stands before the metrics of a part of the data: "[Val] loss 0.5", "Val: loss 0.6"."""
 
-_RANK = re.compile(r"(?:\[default|(?<![a-z_])rank:?)\s{0,9}$", re.IGNORECASE)
+_RANK = lazy_pattern(r"(?:\[default|(?<![a-z_])rank:?)\s{0,9}$", re.IGNORECASE)
 """What stands before the number of a process."""
 
-_COPULA = re.compile(r"(?<=\S)\s(?:is|was|are|of)$")
+_COPULA = lazy_pattern(r"(?<=\S)\s(?:is|was|are|of)$")
 """What stands between a name and its number: "loss is 0.5"."""
 
 _TRIM = " \t'\"`#$@&.:=-|([{,<>~*_\u2502\u2503+^\u2192%)]}/!?;"
-_LABEL = re.compile(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>|(?:(?<=oss)|(?<=osses))\s\{)")
-_COUNTS_PHASE = re.compile(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}\s{0,3}$")
-_WORD_AFTER = re.compile(r"\s?([A-Za-z_][A-Za-z_/]{0,20})\s{0,2}[)\]|,]")
+_LABEL = lazy_pattern(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>|(?:(?<=oss)|(?<=osses))\s\{)")
+_COUNTS_PHASE = lazy_pattern(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}\s{0,3}$")
+_WORD_AFTER = lazy_pattern(r"\s?([A-Za-z_][A-Za-z_/]{0,20})\s{0,2}[)\]|,]")
 
-_NAME_AFTER = re.compile(r"\s([A-Za-z][\w /]{0,30}?)\s{0,3}(?=[,;|)]|$)")
-_ENDING = re.compile(r"(?:\s{1,3}(?:is|of|at|to|in|for|after|on|by|from))$|[\s:|=-]{1,9}$")
+_NAME_AFTER = lazy_pattern(r"\s([A-Za-z][\w /]{0,30}?)\s{0,3}(?=[,;|)]|$)")
+_ENDING = lazy_pattern(r"(?:\s{1,3}(?:is|of|at|to|in|for|after|on|by|from))$|[\s:|=-]{1,9}$")
 _BETWEEN = ("/", "of", "out of", "]/[")
 """What stands between a count and its total."""
 
 _MEMBERS = {"fit progress 2": "loss"}
 """What programs print into a tuple without a name: Flower prints (round, loss, metrics, seconds)."""
 
-_COUNTED_UNIT = re.compile(
+_COUNTED_UNIT = lazy_pattern(
     r"\s?(?:training )?(steps|iterations|updates|epochs|episodes|games)(?=\s?[:=,]| is )"
 )
 

@@ -8,6 +8,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.plain import flattened
 from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME_KEYS, named, seconds
@@ -15,11 +16,11 @@ from sentinel.sources.readers.records import EPOCH_KEYS, NUMBER, STEP_KEYS, TIME
 HEAD_BYTES = 1 << 16
 """How much of a file is looked at."""
 
-_LOG_NAME = re.compile(
+_LOG_NAME = lazy_pattern(
     r"metrics|progress|^results|summary|monitor|history|loss|log|^train|^rewards?$|^wandb_export|-tag-",
     re.IGNORECASE,
 )
-_LOG_WORD = re.compile(
+_LOG_WORD = lazy_pattern(
     r"(?<![a-z])(?:metrics?|progress|(?:train(?:ing|er)?)?logs?|logging|losses|scalars|history|monitor)(?![a-z])"
 )
 """A word in the name of logs, not of data sets: `train.jsonl` and `dialogs.jsonl` are data."""
@@ -34,7 +35,7 @@ _EXPORTED = {"wall time", "step", "value"}  # the columns of TensorBoard's CSV f
 COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 """Names of what counts the steps of a log."""
 
-_METRIC_NAME = re.compile(
+_METRIC_NAME = lazy_pattern(
     r"loss|accuracy|reward|perplexity|entropy|grad.?norm|learning.?rate|ep_?rew|ep_?ret"
     r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1)(?![a-z])",
     re.IGNORECASE,

@@ -4,13 +4,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from sentinel.common.lazy_pattern import lazy_pattern
+
 PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set")
 """Names of such a column, in lower case."""
 
 _BATCH = "iter"
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
-_NAMED_PART = re.compile(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
-COMPARED = re.compile(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
+_NAMED_PART = lazy_pattern(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
+COMPARED = lazy_pattern(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
 """Pattern of words that name both parts of the data, before a metric with a curve of each."""
 
 _OF_NO_PART = ("lr", "learning_rate")

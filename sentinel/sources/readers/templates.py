@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.printed_numbers import NUMBER
 from sentinel.sources.readers.slots import (
     MAYBE,
@@ -29,38 +30,38 @@ MAX_LINE = 8192
 MAX_SLOTS = 128
 """Numbers of a line; further ones are not read."""
 
-_IS_TOTAL = re.compile(r"(?:^|/)(?:total|global)[ _/]?", re.IGNORECASE)
-_SAYS_NOTHING = re.compile(r"(?:averaged? )?(?:stats|metrics|results?|losses)", re.IGNORECASE)
+_IS_TOTAL = lazy_pattern(r"(?:^|/)(?:total|global)[ _/]?", re.IGNORECASE)
+_SAYS_NOTHING = lazy_pattern(r"(?:averaged? )?(?:stats|metrics|results?|losses)", re.IGNORECASE)
 """Headings of metrics that are no part of their names."""
 
-_OF_TRAINING = re.compile(r"(?:train|training|trn)", re.IGNORECASE)
-_SHARE = re.compile(
+_OF_TRAINING = lazy_pattern(r"(?:train|training|trn)", re.IGNORECASE)
+_SHARE = lazy_pattern(
     r"((?:acc|accuracy|correct|precision|recall)\s{0,3}[:=]\s{0,3})(\d{1,15})/(\d{1,15})"
     r" \(\d{1,3}(?:\.\d{1,9})?%\)",
     re.IGNORECASE,
 )
 """What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
 
-_WINDOW = re.compile(
+_WINDOW = lazy_pattern(
     r" (?:(?:of|over|in|for|from) )?(?:the )?(last|over) (\d{1,7})"
     r" (?:eps?|episodes?|games?|steps|iterations|iters|epochs|batches|updates)(?![a-z])",
     re.IGNORECASE,
 )
 """What an average is of: "Avg reward last 100 episodes: 3.5"."""
 
-_WINDOW_ASIDE = re.compile(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=])", re.IGNORECASE)
+_WINDOW_ASIDE = lazy_pattern(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=])", re.IGNORECASE)
 """The same in parentheses: "Mean reward (100 episodes): 3.5"."""
 
-_DOTTED = re.compile(r"poch\.(?=\d)")
+_DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
-_LAYER = re.compile(r"\s*\([\w.\0-]+\): [A-Z]\w*\(")
+_LAYER = lazy_pattern(r"\s*\([\w.\0-]+\): [A-Z]\w*\(")
 """A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
 
-_RAISED = re.compile(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
+_RAISED = lazy_pattern(r"\s*(?:\w+\.)*[A-Z]\w*Error: (?=[\[A-Za-z'\"])")
 """The last line of a traceback, which names no metric: "FileNotFoundError: [Errno 2] ..."."""
 
-_PAD = re.compile(r"   +")
+_PAD = lazy_pattern(r"   +")
 
 
 class Template(msgspec.Struct, frozen=True):

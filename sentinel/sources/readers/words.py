@@ -3,7 +3,9 @@
 import re
 from functools import lru_cache
 
-_SURE = re.compile(
+from sentinel.common.lazy_pattern import lazy_pattern
+
+_SURE = lazy_pattern(
     r"loss|(?<![a-z])accs?(?![a-z])|accurac(?:y|ies)|(?<=[a-z])Acc(?![a-z])|(?<![a-z])err(?![a-z])|error|reward|return(?![a-z])|score"
     r"|(?<![a-z])(?:auc|auroc|f1|fb1|map|ap|mrr|ndcg|iou|miou|dice|fid|psnr|ssim|kl|nll|elbo|bpd|bpc|mmd|wer|cer|"
     r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
@@ -13,17 +15,17 @@ _SURE = re.compile(
     r"|损失|准确率|正确率|精确率|召回率|奖励|回报|误差|学习率|損失|正解率|報酬|손실|정확도|보상",
     re.IGNORECASE,
 )
-_NO_LOSS = re.compile(
+_NO_LOSS = lazy_pattern(
     r"stack.?loss|stop.?loss|blood.?loss|weight.?loss|hearing.?loss|packet.?loss|path.?loss|player reward|"
     r"profit|heat.?loss|loss.?given|loss.?ratio",
     re.IGNORECASE,
 )
-_WEAK = re.compile(
+_WEAK = lazy_pattern(
     r"(?<![a-z])(?:train|training|val|valid|validation|test|dev|eval|value|cost|alpha|beta|gap|avg|mean|std|min|max|"
     r"rate|weight|critic|actor|policy|total|energy|pk|windiff|z_mean|z_std|momentum|confidence|similarity)(?![a-z])",
     re.IGNORECASE,
 )
-_NO_METRIC = re.compile(
+_NO_METRIC = lazy_pattern(
     r"(?<![a-z])(?:time|eta|elapsed|secs?|seconds?|ms|minutes?|hours?|speed|throughput|fps|mem|memory|gpu|gpus|cpu|cuda|"
     r"device|pid|port|version|seed|rank|worker|workers|ip|size|shape|dim|dims|num|number|params|parameters|images|"
     r"date|hour|python|torch|line|lines|file|files|id|ids|address|thread|layers?|samples|tokens|examples|patience|"
@@ -33,19 +35,19 @@ _NO_METRIC = re.compile(
     r"|_time(?![a-z])|time_|per_sec|/s(?:ec)?$|(?<![a-z])it/s",
     re.IGNORECASE,
 )
-_IDENTITY = re.compile(
+_IDENTITY = lazy_pattern(
     r"(?<![a-z])(?:pid|port|version|seed|rank|ip|id|ids|address|thread|device|python|torch|cuda|date|line|file|code|"
     r"num_workers|workers?|shape|dims?|layers?|hidden|heads?)(?![a-z])",
     re.IGNORECASE,
 )
-_TIME_UNIT = re.compile(
+_TIME_UNIT = lazy_pattern(
     r"\s?(?:(?:s|ms|us|seconds)/(?:it|step|batch)|s|secs?|seconds?|ms|mins?|minutes?|hours?|hrs?|h|it/s|it|"
     r"tok/s|samples?/s(?:ec)?|ins/s|fps|GB|MB|KB|GiB|MiB|KiB|images?|imgs?|tokens?/s(?:ec)?|steps?/s(?:ec)?|"
     r"examples?/s(?:ec)?|words?/s|sent/s|batch(?:es)?/s(?:ec)?|MB/s|img/s|it/sec|files?|params?|parameters|lines?|"
     r"%\|)(?![A-Za-z])"
 )
 
-_PHASE = re.compile(
+_PHASE = lazy_pattern(
     r"(?<![a-z])(?:train|training|trn|val|valid|validate|validating|validation|test|testing|eval|evaluation|evaluating|dev|"
     r"holdout|summary|teacher|student|ema)(?![a-z])|训练|验证|测试",
     re.IGNORECASE,
@@ -64,16 +66,16 @@ _COUNTERS = (
     ("frame", r"frames?|num_frames"),
     ("count", r"idx|index|i|no|#"),
 )
-_COUNTER = {kind: re.compile(rf"(?:.*[\s_\-./(|])?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
-_NO_STEP = re.compile(r"timing|ep(?:isode)?s?[_ ]?steps?|steps?[_ ]per|steps_per", re.IGNORECASE)
+_COUNTER = {kind: lazy_pattern(rf"(?:.*[\s_\-./(|])?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
+_NO_STEP = lazy_pattern(r"timing|ep(?:isode)?s?[_ ]?steps?|steps?[_ ]per|steps_per", re.IGNORECASE)
 """Words of lengths and durations that end like counters."""
 
-_NO_COUNTER = re.compile(
+_NO_COUNTER = lazy_pattern(
     r"(?:^|.*[\s_])(?:max|num|of|per|every|warmup|best|last|logging|save|eval|from|for|total|after|patience|in|since)"
     r"[ _-][A-Za-z _-]*",
     re.IGNORECASE,
 )
-_YET_COUNTER = re.compile(
+_YET_COUNTER = lazy_pattern(
     r".{0,40}(?:total|num|eval)[ _/-](?:time|env)?_?(?:steps?|epochs?|timesteps|updates|num_steps|episodes)"
     r"|.{0,40}total T",
     re.IGNORECASE,

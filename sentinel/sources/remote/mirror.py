@@ -2,7 +2,6 @@
 
 import math
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import exists
 from sentinel.sources.location import Url
 from sentinel.sources.readers.retry import FIRST_PAUSE_SECONDS, Patience
@@ -27,8 +27,8 @@ _MAX_DOCUMENT_BYTES = 64 << 20  # of a file that may be data; a larger one is no
 _TIMES = ("mtime", "LastModified", "updated", "last_modified", "uploaded_at")  # names in the file systems
 _STAMPS = (*_TIMES, "ETag", "etag", "md5Hash", "blob_id", "xet_hash")
 
-_LOG = re.compile(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metrics|params|tags)/[^.]+$")
-_DOCUMENT = re.compile(r"\.(json|yaml|yml|txt|tsv)$")  # some of them are no logs, and some are huge
+_LOG = lazy_pattern(r"\.(jsonl|ndjson|log|out|err|csv|wandb)$|tfevents|(^|/)(metrics|params|tags)/[^.]+$")
+_DOCUMENT = lazy_pattern(r"\.(json|yaml|yml|txt|tsv)$")  # some of them are no logs, and some are huge
 
 
 class _File(msgspec.Struct, frozen=True):

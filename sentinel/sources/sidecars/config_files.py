@@ -6,7 +6,6 @@ found by their names. Pickles such as ``training_args.bin`` are never read.
 
 import json
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isnan
@@ -16,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.paths import exists, is_directory
 from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.readers.files import open_log
@@ -71,10 +71,10 @@ _ADAPTER = "adapter_config.json"
 _ABOVE = (".hydra/config.yaml", "configuration.yaml", "torchtune_config.yaml")
 """Files that hold settings of all runs in the directories below: Hydra's, ML-Agents' and torchtune's."""
 
-_INNER = re.compile(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
+_INNER = lazy_pattern(r"checkpoint-\d+|vis_data|tensorboard|tb|tb_logs|run_\d+_\d+\.\d+")
 """Names of directories that belong to the run in the directory above."""
 
-_HUGGING_FACE = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
+_HUGGING_FACE = lazy_pattern(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # below runs/, in the output directory
 
 
 class ConfigFile(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, Ending, Line, PollResult, ReadIssue, Run
 from sentinel.sources.identity import Label
 from sentinel.sources.readers.growing import Read, nothing_new, unreadable
@@ -24,8 +25,8 @@ from sentinel.sources.swanlab.messages import JSON_VERSION, PROTOBUF_VERSION, Sc
 FORMAT = "swanlab"
 
 _SWANLAB_HEADER = FileHeader("SwanLab", b":SWL\xd6\xe1", [JSON_VERSION, PROTOBUF_VERSION])
-_SWANLAB_NAME = re.compile(r"run-.+\.swanlab|backup\.swanlab", re.DOTALL)
-_RUN_DIRECTORY = re.compile(r"run-\d{8}_\d{6}-.+")
+_SWANLAB_NAME = lazy_pattern(r"run-.+\.swanlab|backup\.swanlab", re.DOTALL)
+_RUN_DIRECTORY = lazy_pattern(r"run-\d{8}_\d{6}-.+")
 _INTERNAL = ("console", "debug", "logs", "media")  # directories of a run that repeat its log, or hold files
 _OF_THE_MACHINE = "__swanlab__."  # beginning of names
 _BYTES_A_POINT = 80  # a guess of how far to read for some points; a wrong one only costs time

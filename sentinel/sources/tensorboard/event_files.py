@@ -13,7 +13,6 @@ first point is later than all points before it resumes the stream that was read 
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import Any
 
 import msgspec
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run, Samples
 from sentinel.sources.readers.files import is_text
 from sentinel.sources.readers.growing import Mark, Read, read_new
@@ -45,7 +45,7 @@ _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one
 
 _TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
 
-_UNIX_TIME = re.compile(r"\d{10}\.\d+")
+_UNIX_TIME = lazy_pattern(r"\d{10}\.\d+")
 _MAX_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
 
 

@@ -3,10 +3,12 @@
 import re
 from typing import Any
 
-_EVENT_FILE_NAME = re.compile(
+from sentinel.common.lazy_pattern import lazy_pattern
+
+_EVENT_FILE_NAME = lazy_pattern(
     r"(?!\.)(?:.*\.)?tfevents(?:\.(?P<time>\d+)(?P<rest>.*))?", re.DOTALL | re.ASCII
 )
-_WRITER = re.compile(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
+_WRITER = lazy_pattern(r"\.(?P<process>.+\.\d+)\.(?P<count>\d+)(?P<suffix>\D.*)?", re.DOTALL | re.ASCII)
 _BESIDE = (".meta", ".lock", ".tmp", ".part", ".bak", ".json", ".txt", ".csv", ".gz", ".tar", ".zip")
 """Endings of what other programs put beside event files; ``.meta`` is Unity's."""
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import orjson
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.plain import JSON
 
 _MODULES = ("wandb_base", "wandb_telemetry", "wandb_internal")  # each after what it needs
-_DESCRIPTION = re.compile(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
+_DESCRIPTION = lazy_pattern(r"\.AddSerializedFile\((b.+)\)$", re.MULTILINE)
 
 
 @cache

@@ -18,6 +18,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, Ending, EndKind, Line, PollResult, ReadIssue, Run
 from sentinel.sources.identity import Label
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, unreadable
@@ -31,9 +32,9 @@ from sentinel.sources.wandb.steps import Steps, points
 FORMAT = "wandb"
 
 _INTERRUPTED = 255  # wandb/sdk/lib/exit_hooks.py records it for a KeyboardInterrupt
-_WANDB_NAME = re.compile(r"run-(?P<id>.+)\.wandb", re.DOTALL)
+_WANDB_NAME = lazy_pattern(r"run-(?P<id>.+)\.wandb", re.DOTALL)
 
-_RUN_DIRECTORY = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-.+")
+_RUN_DIRECTORY = lazy_pattern(r"(?:offline-)?run-\d{8}_\d{6}-.+")
 _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 
 _WANDB_HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])

@@ -8,7 +8,6 @@ The client's text of an error may hold everything that the server answered, so i
 
 import logging
 import math
-import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from sentinel.common.environment import set_default
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.retry import NO_ANSWER, Patience, Unavailable
 
 # Its records say what a server answered.
@@ -31,7 +31,7 @@ _RUNS_A_PAGE = 200  # that one question to the server asks for
 _REQUEST_SECONDS = 10  # after which W&B's client gives a request up
 _RETRY_SECONDS = 1.0  # between two tries of W&B's client
 
-_HTTP_STATUS = re.compile(r"\bHTTP (\d{3})\b")
+_HTTP_STATUS = lazy_pattern(r"\bHTTP (\d{3})\b")
 _NEWS = ("heartbeatAt", "historyLineCount")
 _MEANINGS = {
     401: "does not accept the key; set WANDB_API_KEY, or run `wandb login`",
