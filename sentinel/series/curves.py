@@ -11,7 +11,7 @@ from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 BUCKETS = 512
 """The most groups of rows of a curve, each with two values at most."""
 
-_MAX_VALUES = 8 * BUCKETS  # of a curve, until they are thinned
+_MAX_CURVE_VALUES = 8 * BUCKETS  # of a curve, until they are thinned
 
 MAX_CURVES = 256
 """The most curves that are kept of one run."""
@@ -61,7 +61,7 @@ class Curve:
         self.rows += len(step)
         pairs = zip(columns, (bucket, step, value, time), strict=True)
         self._values = _Values(width, *(np.concatenate(pair) for pair in pairs))
-        if len(self._values.value) > _MAX_VALUES:
+        if len(self._values.value) > _MAX_CURVE_VALUES:
             self._values = self._thinned(BUCKETS)
 
     def points(self, most: int = 2 * BUCKETS) -> list[Point]:

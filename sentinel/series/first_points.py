@@ -7,9 +7,9 @@ from sentinel.series.naming import is_of_histogram
 from sentinel.sources.base import Chunk
 
 _MIN_STEPS = 3  # a framework is recognised by the tags of at least this many steps,
-_MIN_POINTS = 16  # with at least this many points, unless the last steps bring no new tag
+_MIN_FIRST_POINTS = 16  # with at least this many points, unless the last steps bring no new tag
 _MIN_STEPS_WITHOUT_NEW = 2  # this many last steps
-_MAX_POINTS = 500  # without histograms, which do not help and may bring thousands
+_MAX_FIRST_POINTS = 500  # without histograms, which do not help and may bring thousands
 _MAX_ALL_POINTS = 20_000  # including those of histograms
 
 POINT_FIELDS = ("tag", "step", "time", "value")
@@ -43,8 +43,8 @@ def prologue_end(chunk: Chunk) -> int | None:
         if not is_counted[tag]:
             continue
         step_count += last_step not in (None, step)
-        enough = point_count >= _MIN_POINTS or step_count - newest_tag_at > _MIN_STEPS_WITHOUT_NEW
-        if point_count >= _MAX_POINTS or (step_count >= _MIN_STEPS and enough):
+        enough = point_count >= _MIN_FIRST_POINTS or step_count - newest_tag_at > _MIN_STEPS_WITHOUT_NEW
+        if point_count >= _MAX_FIRST_POINTS or (step_count >= _MIN_STEPS and enough):
             return index
         point_count += 1
         last_step = step

@@ -4,7 +4,7 @@ from typing import Self
 
 import msgspec
 
-_MAX_CHARACTERS = 100  # of each part of a label
+_MAX_LABEL_CHARACTERS = 100  # of each part of a label
 
 
 class Label(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ NO_LABEL = Label()
 def _short(text: object) -> str:
     """Return what is a text with one space between words, and empty for anything else."""
     plain = text.encode(errors="replace").decode() if isinstance(text, str) else ""
-    return " ".join(plain.split())[:_MAX_CHARACTERS]
+    return " ".join(plain.split())[:_MAX_LABEL_CHARACTERS]
 
 
 class RunIdentity(msgspec.Struct, frozen=True):

@@ -34,8 +34,8 @@ _MAGIC = b"PAR1"  # at both ends of a Parquet file; before the last one stands t
 _TRAILER_BYTES = len(_MAGIC) + 4  # that length, and the last magic
 _MAX_FOOTER_BYTES = 1 << 24  # of a footer that are read, at most
 _EXPORT_COLUMNS = (b"run_id", b"attribute_path", b"attribute_type", b"float_value")
-_MAX_BYTES = 1 << 29  # of all parts of a run
-_MAX_ROWS = 10_000_000
+_MAX_PARQUET_BYTES = 1 << 29  # of all parts of a run
+_MAX_PARQUET_ROWS = 10_000_000
 """A run with more is not read. This bounds the memory of a poll."""
 
 _METRIC_TYPE = "float_series"
@@ -68,8 +68,8 @@ class NeptuneExport(msgspec.Struct, frozen=True):
                 return nothing_new(cursor)
             if stamps == cursor.get("unsound"):
                 return PollResult(cursor)
-            if sum(size for _, _, size, _ in stamps) > _MAX_BYTES:
-                return _refused(self.path, {**cursor, "stamps": stamps}, f"{_MAX_BYTES >> 20} MiB")
+            if sum(size for _, _, size, _ in stamps) > _MAX_PARQUET_BYTES:
+                return _refused(self.path, {**cursor, "stamps": stamps}, f"{_MAX_PARQUET_BYTES >> 20} MiB")
             contents = [_bytes(part) for part in parts]
             if stamps != [stamp(part) for part in parts]:  # an export writes them right now
                 return nothing_new(cursor)
@@ -95,8 +95,8 @@ def _read_export(path: Path, parts: Sequence[bytes], cursor: Mapping[str, Any], 
 
     try:
         table = pl.scan_parquet(list(parts))
-        if table.select(pl.len()).collect().item() > _MAX_ROWS:
-            return _refused(path, cursor, f"{_MAX_ROWS:,} rows")
+        if table.select(pl.len()).collect().item() > _MAX_PARQUET_ROWS:
+            return _refused(path, cursor, f"{_MAX_PARQUET_ROWS:,} rows")
         rows = _rows_in_order(table)
         settings = _exported_settings(table)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:

@@ -23,13 +23,13 @@ FORMAT = "trackio"
 
 _METRIC_COLUMNS = {"id", "run_name", "step", "timestamp", "metrics"}
 _RUNS = "SELECT DISTINCT CAST(run_name AS TEXT), {key} FROM metrics LIMIT ?"
-_ROWS = """
+_SELECT_ROWS = """
 SELECT CAST(id AS INTEGER), CAST(timestamp AS TEXT), CAST(step AS INTEGER), metrics
 FROM metrics WHERE {key} = ? AND id >= ? ORDER BY id
 """
 _CONFIG = "SELECT config FROM configs WHERE {key} = ? ORDER BY id DESC LIMIT 1"
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}  # JSON has no such numbers
-_MAX_RUNS = 10_000  # of one database
+_MAX_STORED_RUNS = 10_000  # of one database
 _ID_CHARACTERS = 8  # of a run's id that its path shows
 
 
@@ -58,7 +58,7 @@ class Trackio(msgspec.Struct, frozen=True):
         restarted = cursor.get("restarted", False)
 
         def rows_from(row: int) -> sqlite3.Cursor:
-            return connection.execute(_ROWS.format(key=self.key), (self.value, row))
+            return connection.execute(_SELECT_ROWS.format(key=self.key), (self.value, row))
 
         rows = rows_from(last[0])
         if last[0] and (location := _row_location(rows.fetchone())) != last:
@@ -116,7 +116,7 @@ def _runs_in_database(path: Path) -> list[Run]:
         if not columns >= _METRIC_COLUMNS:
             return []
         key = "run_id" if "run_id" in columns else "run_name"
-        rows = connection.execute(_RUNS.format(key=key), (_MAX_RUNS,))
+        rows = connection.execute(_RUNS.format(key=key), (_MAX_STORED_RUNS,))
         runs_of_table = []
         for name, value in rows:
             run_name = str(name) if key == "run_name" else f"{name}-{str(value)[:_ID_CHARACTERS]}"

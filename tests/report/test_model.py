@@ -166,7 +166,7 @@ def test_files_that_are_too_large_or_too_many_are_said(told, illustrated, monkey
     (problem,) = told().runs[0].problems
     assert problem.endswith("so its texts and images are not shown")
     shutil.copy(next(illustrated.glob("*tfevents*")), illustrated / "events.out.tfevents.1.copy")
-    monkeypatch.setattr(samples, "_MAX_FILES", 1)
+    monkeypatch.setattr(samples, "_MAX_EVENT_FILES", 1)
     assert "texts and images were searched in 1 of 2 event files" in told().runs[0].problems
 
 

@@ -92,7 +92,7 @@ def test_a_part_that_is_rewritten_while_it_is_read_is_read_again(tmp_path, monke
 
 @pytest.mark.parametrize(("limit", "value", "said"), [("ROWS", 15, "15 rows"), ("BYTES", 1 << 10, "0 MiB")])
 def test_an_export_that_is_too_large_is_refused(tmp_path, monkeypatch, limit, value, said):
-    monkeypatch.setattr(neptune, f"_MAX_{limit}", value)
+    monkeypatch.setattr(neptune, f"_MAX_PARQUET_{limit}", value)
     path = next(write(NeptuneWriter(), tmp_path, STEPS).iterdir())
     reader = Reader(path).poll().poll()
     assert reader.read_issues == [f"{path}: has more than {said} and is not read"]

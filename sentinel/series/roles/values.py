@@ -11,8 +11,8 @@ from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
 _MAX_SHARE = 1.5  # no share is larger, even if it was rounded
 _MAX_PERCENT = 100.5  # rounded as well
-_MAX_TAGS = 512  # of a stream that are followed; further ones are left out
-_MIN_POINTS = 4  # finite ones, before their order says something
+_MAX_FOLLOWED_TAGS = 512  # of a stream that are followed; further ones are left out
+_MIN_ORDERED_POINTS = 4  # finite ones, before their order says something
 
 
 class Values(msgspec.Struct, frozen=True, array_like=True):
@@ -83,7 +83,7 @@ class Values(msgspec.Struct, frozen=True, array_like=True):
     @property
     def never_falls(self) -> bool:
         """Whether this may be the best so far, or a sum."""
-        return self.count >= _MIN_POINTS and self.falls == 0 and self.rises > 0
+        return self.count >= _MIN_ORDERED_POINTS and self.falls == 0 and self.rises > 0
 
 
 class TagValues(msgspec.Struct, frozen=True, array_like=True):
@@ -98,7 +98,7 @@ class TagValues(msgspec.Struct, frozen=True, array_like=True):
         parts = sorted((order[part] for part in of_each_tag(chunk.tag[order])), key=lambda index: index[0])
         for index in parts:
             tag = chunk.tags[chunk.tag[index[0]]]
-            if tag in by_tag or (len(by_tag) < _MAX_TAGS and is_followed(tag)):
+            if tag in by_tag or (len(by_tag) < _MAX_FOLLOWED_TAGS and is_followed(tag)):
                 by_tag[tag] = by_tag.get(tag, _EMPTY).after(chunk.value[index])
         return type(self)(by_tag)
 

@@ -17,7 +17,7 @@ from sentinel.sources.console.shapes import has_word
 
 _COLUMN_GAP = lazy_pattern(r" {2,}")
 _BARS = "|\u2502\u2503"
-_BAR = lazy_pattern(f"[{_BARS}]")
+_BAR_CHARACTER = lazy_pattern(f"[{_BARS}]")
 _MIN_COLUMNS = 3
 _AXIS_COLUMNS = {"epoch": "epoch", "e": "epoch", "step": "step", "#": "step", "iteration": "step"}
 """Names of the first column, and of the step wherever it stands, in lower case. spaCy's are "E" and "#"."""
@@ -86,5 +86,5 @@ class Columns:
 
 def _cells(line: str) -> list[str]:
     """Return the cells of a row, which bars separate, or else blanks."""
-    separator = _BAR if any(bar in line for bar in _BARS) else _COLUMN_GAP
+    separator = _BAR_CHARACTER if any(bar in line for bar in _BARS) else _COLUMN_GAP
     return [cell.strip(" ") for cell in separator.split(line.strip(_BARS + " "))]

@@ -9,7 +9,7 @@ from sentinel.sources.console.printed import Record, kept, restored
 from sentinel.sources.readers.records import TIME_KEYS, Records
 
 _MIN_ALIKE = 5  # lines with the same names that prove a log of metrics
-_MAX_WAITING = 64  # lines
+_MAX_WAITING_LINES = 64  # lines
 
 
 class Laps:
@@ -60,7 +60,7 @@ class CountedRows:
         self.count: int = memory.get("count", 0)
         self._names: set[str] = set(memory.get("names", []))  # of the last row
         waiting = map(restored, memory.get("waiting", []))
-        self._waiting: deque[Record] = deque(waiting, _MAX_WAITING)
+        self._waiting: deque[Record] = deque(waiting, _MAX_WAITING_LINES)
 
     def memory(self) -> dict[str, Any]:
         """Return what the next lines need to know of these; JSON-able."""

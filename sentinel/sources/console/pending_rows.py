@@ -12,7 +12,7 @@ from typing import Any
 
 from sentinel.sources.console.printed import Record, kept, restored
 
-_MAX_WAITING = 128  # rows; a buffer of 8 KiB holds fewer
+_MAX_PENDING_ROWS = 128  # rows; a buffer of 8 KiB holds fewer
 _SUMMARY = "train_runtime"
 _NOT_A_STEP = ("eval_", _SUMMARY)  # beginnings of names in records that belong to no training step
 _MAX_EPOCHS = 16  # of a plan; of more it is not certain how many there are
@@ -59,7 +59,7 @@ class Waiting:
         self._rows.append(row)
         if _SUMMARY in row and len(self._rows) > 1 and (epoch := _epoch(row)):
             self._of_epoch = self._total / epoch
-        if _SUMMARY in row or len(self._rows) >= _MAX_WAITING:
+        if _SUMMARY in row or len(self._rows) >= _MAX_PENDING_ROWS:
             yield from self.due()
 
     def bar(self, count: int, total: int) -> list[Record]:

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-_LINE = "line"
+_LINE_COLUMN = "line"
 
 _OF_METRICS = (
     "loss", "acc", "rew", "return", "perplexity", "ppl", "bpb", "lr", "learning", "grad", "kl",
@@ -62,7 +62,7 @@ def may_count(lines: Sequence[str], wanted: Wanted) -> list[int]:
     """Return the numbers of the lines that may count."""
     signs = ("\r", *_STRONG, *(_OF_A_PLAN if wanted.plan else ()), *(_OF_METRICS if wanted.rows else ()))
     patterns = [*([_IN_TABLE] if wanted.table else []), *([_IN_COLUMNS] if wanted.columns else [])]
-    text = pl.DataFrame({_LINE: lines}, schema={_LINE: pl.String})
+    text = pl.DataFrame({_LINE_COLUMN: lines}, schema={_LINE_COLUMN: pl.String})
     signs_by_line = text.select(strong=_holds(signs, patterns), weak=_holds(_WEAK))
     counts = signs_by_line["strong"].to_numpy(writable=True)
     weak = np.flatnonzero(signs_by_line["weak"].to_numpy() & ~counts)
@@ -77,6 +77,6 @@ def _holds(signs: Sequence[str], patterns: Sequence[str] = ()) -> pl.Expr:
 
     Several patterns take less time than one pattern of them all.
     """
-    line = pl.col(_LINE)
+    line = pl.col(_LINE_COLUMN)
     holds = line.str.contains_any([*signs], ascii_case_insensitive=True)
     return functools.reduce(operator.or_, map(line.str.contains, patterns), holds)

@@ -25,7 +25,7 @@ BLANKS = " \t"
 MAX_COLUMNS = 1 << 14
 """How many columns of a file are read. A spreadsheet has as many."""
 
-_MAX_SETTINGS = 4096  # bytes
+_MAX_SETTINGS_BYTES = 4096  # bytes
 
 
 class Header(msgspec.Struct, frozen=True, dict=True):
@@ -127,7 +127,7 @@ def _quoted_line(separator: str) -> re.Pattern[str]:
 
 def _commented_settings(line: bytes) -> dict[str, Any]:
     try:
-        settings = orjson.loads(line) if len(line) < _MAX_SETTINGS else None
+        settings = orjson.loads(line) if len(line) < _MAX_SETTINGS_BYTES else None
     except orjson.JSONDecodeError:
         return {}
     return settings if isinstance(settings, dict) else {}

@@ -21,7 +21,7 @@ from sentinel.sources.readers.two_readers import TwoReaders
 FORMAT = "csv"
 is_appended_text = True
 
-_MAX_ROWS = 64  # in which a step has to grow
+_MAX_STEP_ROWS = 64  # in which a step has to grow
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -72,7 +72,7 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     header = read_header(head)
     if header is None:
         return False
-    first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MAX_ROWS]
+    first, *others = head[header.size :].decode(errors="replace").split("\n")[:_MAX_STEP_ROWS]
     cell = first.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     whole = [first, *others[:-1]][: -2 if is_cut else None]

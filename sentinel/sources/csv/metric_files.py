@@ -23,7 +23,7 @@ _BESIDE_TORCHRL = ("videos", "texts")
 _DEEPSPEED = "Train_Samples_"  # the beginning of the names of its files
 _CATBOOST = "learn_error.tsv"
 _CATBOOST_PARTS = {_CATBOOST: "", "test_error.tsv": "test"}
-_MAX_FILES = 4096
+_MAX_METRIC_FILES = 4096
 
 
 class MetricFiles(msgspec.Struct, frozen=True):
@@ -107,7 +107,7 @@ def _metric_files(directory: Path) -> Iterator[Path]:
                 Path(above, name) for name in names if _is_of_deepspeed(name) or name in _CATBOOST_PARTS
             ]
             folders.clear()
-    yield from sorted(files)[:_MAX_FILES]
+    yield from sorted(files)[:_MAX_METRIC_FILES]
 
 
 def _tags(directory: Path, path: Path, columns: Sequence[str]) -> Sequence[str]:

@@ -41,8 +41,8 @@ MAX_LINE = 4 << 20
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 _MIN_READ = 1 << 16
 _MAX_READ = 24 << 20  # bytes; this bounds the memory of a poll
-_MIN_BYTES = 1 << 16  # fewer bytes are read as fast line by line
-_MIN_POINTS = 4096  # and fewer points
+_MIN_FAST_BYTES = 1 << 16  # fewer bytes are read as fast line by line
+_MIN_FAST_POINTS = 4096  # and fewer points
 _MAX_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks is read in pieces as well
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
@@ -155,7 +155,7 @@ class _Lines:
 
     def _parse_at_once(self, data: bytes, limit: int) -> int:
         """Read many lines at once. Gives the bytes read; 0 if the lines must be read one by one."""
-        if len(data) < _MIN_BYTES or limit < _MIN_POINTS:
+        if len(data) < _MIN_FAST_BYTES or limit < _MIN_FAST_POINTS:
             return 0
         from sentinel.sources.json.rows import read_rows  # with polars, which is slow to import
 

@@ -28,13 +28,13 @@ from sentinel.sources.readers.two_readers import TwoReaders
 
 FORMAT = "json"
 
-_FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
-_NUMBER_FIELD = lazy_pattern(_FIELD + r"(?=-?[\dNI])")
-_NUMBERS_FIELD = lazy_pattern(_FIELD + r"\[\s*(?=-?[\dNI])")
-_COLUMN = lazy_pattern(_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
+_JSON_FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
+_NUMBER_FIELD = lazy_pattern(_JSON_FIELD + r"(?=-?[\dNI])")
+_NUMBERS_FIELD = lazy_pattern(_JSON_FIELD + r"\[\s*(?=-?[\dNI])")
+_COLUMN = lazy_pattern(_JSON_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
 _WRAPPERS = ("log_history", "history", "logs", "metrics")
 _LIST = lazy_pattern(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
-_LISTS = lazy_pattern(rf"\s*\{{\s*(?:{_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
+_LISTS = lazy_pattern(rf"\s*\{{\s*(?:{_JSON_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:

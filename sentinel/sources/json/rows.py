@@ -13,7 +13,7 @@ import polars as pl
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.growing import size_of, whole_rows
 
-_LINE = {"line": pl.String()}
+_LINE_SCHEMA = {"line": pl.String()}
 _IN_NO_LINE = "\x01"  # JSON escapes it
 _CELL = lazy_pattern(rb'(?P<before>\{? ?"[^"\\]*": ?)[^ }]+(?P<after>\}?)\r?')
 
@@ -29,8 +29,8 @@ def read_rows(data: bytes, limit: int) -> tuple[pl.DataFrame, int] | None:
         return None
     most = max(1, limit // len(numbers))
     # Asking polars for fewer rows would take a quarter longer than dropping the rest.
-    lines = pl.scan_csv(data, has_header=False, schema=_LINE, separator=_IN_NO_LINE, quote_char=None)
-    table = lines.select(pl.col(*_LINE).str.split_exact(",", len(numbers) - 1)).unnest(*_LINE)
+    lines = pl.scan_csv(data, has_header=False, schema=_LINE_SCHEMA, separator=_IN_NO_LINE, quote_char=None)
+    table = lines.select(pl.col(*_LINE_SCHEMA).str.split_exact(",", len(numbers) - 1)).unnest(*_LINE_SCHEMA)
     try:
         frame = table.select(numbers).collect(engine="streaming")
     except pl.exceptions.PolarsError:

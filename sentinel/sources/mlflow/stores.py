@@ -24,7 +24,7 @@ FORMAT = "mlflow"
 _RUN_ID = lazy_pattern(r"[\w-]{1,64}", re.ASCII)
 _METRIC_COLUMNS = {"run_uuid", "key", "value", "timestamp", "step", "is_nan"}
 _MAX_RUNS = 10_000  # of one database, the newest
-_MAX_FILES = 5  # of a run's metrics whose beginning is looked at
+_MAX_METRIC_FILES = 5  # of a run's metrics whose beginning is looked at
 _DELETED = lazy_pattern(rb"^lifecycle_stage:\s*deleted", re.MULTILINE)
 _MAX_META_BYTES = 1 << 14  # of a run's description
 _HEAD_BYTES = 1 << 10  # of a file, in which its first line ends
@@ -46,7 +46,7 @@ def _holds_metrics(directory: Path) -> bool:
     """Return whether the first files begin like a metric's file. A copied store may lack other files."""
     files = (Path(folder, name) for folder, _, names in os.walk(directory) for name in sorted(names))
     heads = []
-    for path in islice(files, _MAX_FILES):
+    for path in islice(files, _MAX_METRIC_FILES):
         try:
             with open_log(path) as file:
                 heads.append(file.read(_HEAD_BYTES).partition(b"\n")[0])

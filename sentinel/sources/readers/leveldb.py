@@ -33,7 +33,7 @@ _CHECKED = 6  # offset in a chunk of what the checksum covers: type and payload
 _FULL = 1  # type of a chunk that is a whole record
 _FIRST = 2  # of one with which a record begins
 _MIDDLE = 3  # of one that goes on with a record
-_LAST = 4  # of one with which it ends
+_LAST_CHUNK = 4  # of one with which it ends
 _MAX_BROKEN = 16  # chunks of one block; after them the rest of the block is skipped
 _MAX_SEARCHED = 128 * BLOCK_BYTES  # bytes whose checksums a search for a sound chunk may compute
 
@@ -98,7 +98,7 @@ def split(data: bytes, start: int, offset: int, at_end: bool) -> Log:
             break
         checksum, length, kind = _RECORD_HEADER.unpack_from(data, position)
         end = position + _RECORD_HEADER.size + length
-        fits = _FULL <= kind <= _LAST and _RECORD_HEADER.size + length <= left_in_block
+        fits = _FULL <= kind <= _LAST_CHUNK and _RECORD_HEADER.size + length <= left_in_block
         if fits and zlib.crc32(view[position + _CHECKED : end]) == checksum:
             assembly.add(kind, data[position + _RECORD_HEADER.size : end], position, end)
             position = end
@@ -136,7 +136,7 @@ class _Assembly:
             self._parts = [payload]
         elif not self._parts:  # the continuation of a record whose beginning was lost
             self.consumed = end
-        elif kind == _LAST:
+        elif kind == _LAST_CHUNK:
             self._finish(b"".join([*self._parts, payload]), end)
         else:
             self._parts.append(payload)
@@ -187,7 +187,7 @@ def _sound_chunk(data: bytes, start: int, block_end: int) -> int | None:
     end = min(block_end, len(data))
     searched = 0
     kinds = np.frombuffer(data, np.uint8)[start + _CHECKED : end]
-    for offset in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST)) + start).tolist():
+    for offset in (np.flatnonzero((kinds >= _FULL) & (kinds <= _LAST_CHUNK)) + start).tolist():
         checksum, length, _ = _RECORD_HEADER.unpack_from(data, offset)
         chunk_end = offset + _RECORD_HEADER.size + length
         if chunk_end > end:

@@ -48,7 +48,7 @@ def plain_times(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
 
 MAX_KEYS = 5000  # of the settings in one place; further ones are left out
 _MAX_VISITS = 4 * MAX_KEYS  # empty nodes count as well, because aliases in YAML may repeat them endlessly
-_MAX_DEPTH = 16  # levels of nesting; what lies deeper is left out
+_MAX_NESTING = 16  # levels of nesting; what lies deeper is left out
 _MAX_CHARACTERS = 1 << 22  # in all names of a nested record: joined names can be far longer than the record
 _MAX_KEY_CHARACTERS = 300  # of a dotted key; a longer one is left out
 _MAX_TEXT_CHARACTERS = 1000  # of a value; what follows is cut
@@ -75,7 +75,7 @@ def _plain_values(node: Any, key: str, depth: int) -> Iterator[tuple[str, Plain]
     yield "", None
     for name, value in below:
         path = f"{key}.{name}" if key else name
-        if depth < _MAX_DEPTH and len(path) <= _MAX_KEY_CHARACTERS:
+        if depth < _MAX_NESTING and len(path) <= _MAX_KEY_CHARACTERS:
             yield from _plain_values(value, path, depth + 1)
 
 
@@ -114,5 +114,5 @@ def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iter
     for name, value in record.items():
         if not isinstance(value, dict):
             yield prefix + name, value
-        elif level < _MAX_DEPTH:
+        elif level < _MAX_NESTING:
             yield from _joined(value, f"{prefix}{name}/", level + 1)

@@ -69,7 +69,7 @@ NUMBER = lazy_pattern(
 _PLANNED_STEPS = "max_steps"  # tag of the 500 in a step logged as "12/500"
 _LEARNING_RATES = ("lr", "learning_rate")
 _MAX_STEPS = 2.0**53  # that a float counts without a gap
-_MAX_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
+_MAX_NULL_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 
 
 _NUMERIC = "n"
@@ -265,7 +265,7 @@ class _NullMeaning(msgspec.Struct):
     def numbers(self, names: Iterable[str]) -> None:
         """Record that these series had a number."""
         for name in names:
-            if name not in self.always and len(self.always) < _MAX_SERIES:
+            if name not in self.always and len(self.always) < _MAX_NULL_SERIES:
                 self.always[name] = True
 
     def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
@@ -275,7 +275,7 @@ class _NullMeaning(msgspec.Struct):
         if nans and (lacks_rate or not all(map(self.always.get, numeric))):
             nans = []
         for name in nulls:
-            if name not in nans and (name in self.always or len(self.always) < _MAX_SERIES):
+            if name not in nans and (name in self.always or len(self.always) < _MAX_NULL_SERIES):
                 self.always[name] = False
         return nans
 

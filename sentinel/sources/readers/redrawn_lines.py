@@ -9,14 +9,14 @@ MAX_CHARACTERS = 8192
 
 _ESCAPE = lazy_pattern(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
 _LINE_END = lazy_pattern(r"\r?\n|\r(?!\n)")
-_BAR = lazy_pattern(r"%\s?\|[^|]{0,600}\|")
+_DRAWN_BAR = lazy_pattern(r"%\s?\|[^|]{0,600}\|")
 _CRI = lazy_pattern(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
 _DOCKER = lazy_pattern(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
 
 
 def bar_free(line: str) -> str:
     """Return the line without what a progress bar draws."""
-    return _BAR.sub("%| ", line) if "%" in line else line
+    return _DRAWN_BAR.sub("%| ", line) if "%" in line else line
 
 
 def end_of_lines(data: bytes) -> int:

@@ -20,7 +20,7 @@ _MAGIC = b"SQLite format 3\0"
 _JOURNAL = 18  # offset of the journal mode in the header
 _WAL = 2  # its value for a write-ahead log
 _PATIENCE_SECONDS = 1.0  # while a writer commits
-_MAX_VALUE = 4 << 20  # bytes
+_MAX_CELL_BYTES = 4 << 20  # bytes
 _MAX_INSTRUCTIONS = 200_000_000  # of one query: about a second; only a malicious database needs more
 _PASSING = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_SCHEMA)  # a writer is at work
 _PRIMARY = 0xFF  # the bits of an error code that do not go into detail
@@ -62,7 +62,7 @@ def _reading(path: Path) -> Iterator[sqlite3.Connection]:
     how = _logged(path) if header[_JOURNAL:] == bytes([_WAL]) else "mode=ro"
     uri = f"file:{quote(str(path))}?{how}"
     with closing(sqlite3.connect(uri, uri=True, timeout=_PATIENCE_SECONDS)) as connection:
-        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_VALUE)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL_BYTES)
         connection.set_progress_handler(lambda: 1, _MAX_INSTRUCTIONS)
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.text_factory = lambda text: text.decode(errors="replace")

@@ -21,7 +21,7 @@ from sentinel.sources.base import ReadIssue, Run
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.plain import Plain, flat
 
-_MAX_BYTES = 1 << 20  # of a file with settings
+_MAX_SETTINGS_BYTES = 1 << 20  # of a file with settings
 _MAX_LISTED_BYTES = 1 << 12  # of a directory itself; one with so few entries is listed as a whole
 _UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
@@ -178,9 +178,9 @@ def _folders(directory: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
 def _settings_in_file(path: Path) -> Mapping[Any, Any]:
     """Return the settings in the file; none if it holds no table. Raises OSError and ValueError."""
     with open_log(path) as file:
-        data = file.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise ValueError(f"is larger than {_MAX_BYTES >> 20} MiB")
+        data = file.read(_MAX_SETTINGS_BYTES + 1)
+    if len(data) > _MAX_SETTINGS_BYTES:
+        raise ValueError(f"is larger than {_MAX_SETTINGS_BYTES >> 20} MiB")
     if not data.strip():
         return {}
     content = _json(data) if path.suffix == ".json" else _yaml(data)

@@ -14,7 +14,7 @@ from sentinel.sources.readers.growing import Mark, read_text
 ENDINGS = (".log", ".out", ".err")
 """Endings of the names of files with console output."""
 
-_MAX_FILES = 50  # more files cannot be the console output of one run
+_MAX_OUTPUT_FILES = 50  # more files cannot be the console output of one run
 _MAX_AT_ONCE = 1 << 20  # bytes of a file in one poll
 
 
@@ -56,7 +56,7 @@ class OutputFiles(msgspec.Struct, frozen=True):
         directory = self.run.local if is_directory(self.run.local) else self.run.local.parent
         with suppress(OSError):
             names = self._names(directory, self.run.local)
-            return [directory / name for name in names] if len(names) <= _MAX_FILES else []
+            return [directory / name for name in names] if len(names) <= _MAX_OUTPUT_FILES else []
         return []
 
     def _names(self, directory: Path, run_directory: Path) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-_MAX_DEPTH = 64  # levels of nesting
+_MAX_YAML_DEPTH = 64  # levels of nesting
 
 
 class _Loader(yaml.CSafeLoader):
@@ -49,5 +49,5 @@ def _measure(text: bytes) -> None:
     depth = 0
     for event in yaml.parse(text, _Loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _MAX_DEPTH:
+        if depth > _MAX_YAML_DEPTH:
             raise yaml.MarkedYAMLError(problem="nests too deeply")

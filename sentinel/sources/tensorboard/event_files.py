@@ -46,7 +46,7 @@ _BYTES_A_RECORD = 64  # a guess of how far to read for some records; a wrong one
 _TOO_LONG = " and was skipped; scalars come in shorter ones. More as long are skipped silently"
 
 _UNIX_TIME = lazy_pattern(r"\d{10}\.\d+")
-_MAX_SETTINGS = 1 << 16  # bytes; a log that begins with settings grows longer
+_MAX_SETTINGS_BYTES = 1 << 16  # bytes; a log that begins with settings grows longer
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -56,7 +56,7 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         above = directory.parent
         nested = _UNIX_TIME.fullmatch(directory.name) or directory.name == above.name
         only_settings = nested and all(
-            file.stat().st_size < _MAX_SETTINGS and b"_hparams_/experiment" in file.read_bytes()
+            file.stat().st_size < _MAX_SETTINGS_BYTES and b"_hparams_/experiment" in file.read_bytes()
             for file in files
         )
         part_of = above if only_settings else training_of(directory)

@@ -18,11 +18,11 @@ _LENGTH_HEADER = Struct("<Q4x")  # length, and its checksum
 _MARKS = b"\x0a\x04text", b"\x0a\x06images", b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 """Names of plugins as protobuf writes them, and how PNG and JPEG begin."""
 
-_MAX_FILES = 64  # of a run; a report waits for them
+_MAX_EVENT_FILES = 64  # of a run; a report waits for them
 _MAX_FILE_BYTES = 128 << 20  # a larger file is left out
 _MAX_RECORD = 1 << 20  # bytes; a report would grow too large
 _MAX_RECORDS = 20_000  # of a file that are looked at
-_MAX_TAGS = 12  # for each step
+_MAX_SAMPLE_TAGS = 12  # for each step
 
 
 def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
@@ -34,9 +34,9 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
     targets = sorted({*steps})
     problems = []
     near: dict[int, dict[str, tuple[int, bytes]]] = {step: {} for step in targets}
-    if len(files) > _MAX_FILES:
-        problems.append(f"texts and images were searched in {_MAX_FILES} of {len(files)} event files")
-    for path in files[:_MAX_FILES]:
+    if len(files) > _MAX_EVENT_FILES:
+        problems.append(f"texts and images were searched in {_MAX_EVENT_FILES} of {len(files)} event files")
+    for path in files[:_MAX_EVENT_FILES]:
         try:
             with open_log(path) as file:
                 data = file.read(_MAX_FILE_BYTES + 1)
@@ -52,7 +52,7 @@ def samples(files: Sequence[Path], steps: Iterable[int]) -> Samples:
                 of_step = near[target]
                 distance = abs(step - target)
                 nearer = of_step.get(tag)
-                if distance < nearer[0] if nearer else len(of_step) < _MAX_TAGS:
+                if distance < nearer[0] if nearer else len(of_step) < _MAX_SAMPLE_TAGS:
                     of_step[tag] = distance, framed
     nearest = {step: dict.fromkeys(framed for _, framed in tags.values()) for step, tags in near.items()}
     return Samples({step: b"".join(framed) for step, framed in nearest.items() if framed}, problems)

@@ -26,21 +26,21 @@ from sentinel.sources.wandb.messages import item_name, item_values, message_type
 _ITEM = 0x0A  # field of a HistoryRecord
 _KEY = 0x0A  # field of a HistoryItem
 _NESTED_KEY = 0x12  # likewise
-_STEP = 0x12  # field of a HistoryRecord, after its items
+_STEP_FIELD = 0x12  # field of a HistoryRecord, after its items
 _STEP_NUMBER = 0x08  # field of a HistoryStep
 _MAX_STEP_BYTES = 11  # of a HistoryStep: its field, and a number of 64 bits
 _VALUE_JSON = (0x82, 0x01)  # likewise
 _SPARE = bytes(8)  # follows the last record, so that reading ahead stays within the bytes
 _NO_LENGTH = 1 << 40  # bytes, more than a record can have
 _WORTH_A_WALK = 16  # records; fewer are read faster one by one
-_MAX_NAMES = 64  # of one length that are compared at once; further ones are looked up one by one
+_MAX_NAMES_COMPARED = 64  # of one length that are compared at once; further ones are looked up one by one
 
 _NUMBER_SIGNS = tuple("-0123456789")  # of which one begins a number
 _BEGINS_NUMBER = np.isin(np.arange(256), list(map(ord, _NUMBER_SIGNS)))
 _BEGINS_OTHER = np.isin(np.arange(256), list(b'-NI"{'))  # -Infinity, NaN, Infinity, a text, an object
 _NOT_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NO_JSON = "a history record holds something that is not JSON"
-_LAST = chr(sys.maxunicode)  # behind every other character
+_LAST_CHARACTER = chr(sys.maxunicode)  # behind every other character
 _MEDIA = "_type"  # key that marks images, tables and the like, which hold no metrics
 _MAX_DEPTH = 16  # levels of nesting; what lies deeper is no metric either
 
@@ -182,7 +182,7 @@ class _Leaves:
         names = sorted(self._ids)
         groups = Groups(name)
         for prefix, rows in self._media.items():
-            for part in names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST)]:
+            for part in names[bisect_left(names, prefix) : bisect_left(names, prefix + _LAST_CHARACTER)]:
                 at = groups.of(self._ids[part])
                 metric[at] &= ~np.isin(row[at], rows)
         return metric
@@ -217,12 +217,12 @@ def _ends_well(data: NDArray[np.uint8], at: _Array, end: _Array) -> NDArray[np.b
     """Return whether nothing follows the last item of a record but its step, as the library writes it."""
     size = data[at + 1].astype(np.int64)
     last = end - 1
-    is_step: NDArray[np.bool_] = (data[at] == _STEP) & (size > 1) & (size <= _MAX_STEP_BYTES)
+    is_step: NDArray[np.bool_] = (data[at] == _STEP_FIELD) & (size > 1) & (size <= _MAX_STEP_BYTES)
     is_step &= at + 2 + size == end
     is_step &= (data[at + 2] == _STEP_NUMBER) & (data[last] < 0x80)
     for byte in range(3, _MAX_STEP_BYTES + 1):  # all but the last byte of a number say that it goes on
         is_step &= (at + byte >= last) | (data[np.minimum(at + byte, last)] >= 0x80)
-    is_step |= (data[at] == _STEP) & (size == 0) & (at + 2 == end)
+    is_step |= (data[at] == _STEP_FIELD) & (size == 0) & (at + 2 == end)
     is_step |= at == end
     return is_step
 
@@ -283,7 +283,7 @@ def _ids_of(text: bytes, begin: _Array, end: _Array, ids: dict[str, int]) -> _Ar
     for length in np.flatnonzero(np.bincount(lengths)).tolist():
         rest = np.flatnonzero(lengths == length)
         fields = np.ndarray((len(text) - length + 1,), f"V{length}", text, strides=(1,))[begin[rest]]
-        for _ in range(min(_MAX_NAMES, len(rest))):
+        for _ in range(min(_MAX_NAMES_COMPARED, len(rest))):
             same = fields == fields[0]
             indices[rest[same]] = ids.setdefault(name_in(fields[0].tobytes()), len(ids))
             rest = rest[~same]

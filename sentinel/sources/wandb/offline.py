@@ -40,11 +40,11 @@ _INTERNAL = ("logs", "tmp")  # directories of a run that are about W&B itself
 _WANDB_HEADER = FileHeader("W&B", b":W&B\xe1\xbe", [0])
 _BYTES_A_POINT = 96  # a guess, with the summary, of how far to read for some points; a wrong one costs time
 
-_NUMBER = 0x08  # field of a Record
+_NUMBER_FIELD = 0x08  # field of a Record
 _HISTORY = 0x12  # likewise
 _UNREAD = frozenset(b"\x1a\x32\x3a")  # the frequent ones of summaries, files and system metrics
 
-_MAX_LINE = 4096  # characters of console output
+_MAX_OUTPUT_CHARACTERS = 4096  # characters of console output
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -161,7 +161,7 @@ class _Messages:
 
     def _add_message(self, offset: int, record: bytes) -> int:
         """Add one message. Gives its bytes of history."""
-        _, at = _varint(record, 1) if record[0] == _NUMBER else (0, 0)
+        _, at = _varint(record, 1) if record[0] == _NUMBER_FIELD else (0, 0)
         if record[at] == _HISTORY:
             length, begin = _varint(record, at + 1)
             self._history.append((offset, record[begin : begin + length]))
@@ -205,11 +205,11 @@ class _Messages:
         *ended, rest = (self._unfinished.pop(channel, "") + output.line).split("\n")
         time = output.timestamp.seconds + output.timestamp.nanos / 1e9
         time = time if 0 < time < LATEST else math.nan
-        lines = (line.rstrip("\r").rpartition("\r")[2][:_MAX_LINE] for line in ended)
+        lines = (line.rstrip("\r").rpartition("\r")[2][:_MAX_OUTPUT_CHARACTERS] for line in ended)
         self._lines += [Line(time, line) for line in lines if line.strip()]
         if rest:
             overwritten = rest.rfind("\r", 0, -1) + 1  # by progress bars
-            self._unfinished[channel] = rest[overwritten:][:_MAX_LINE]
+            self._unfinished[channel] = rest[overwritten:][:_MAX_OUTPUT_CHARACTERS]
 
     def _make_points(self) -> None:
         """Make points of the history so far, by the definitions so far."""

@@ -26,8 +26,8 @@ FORMS = [
 
 
 def read_at_once_whatever_there_is(patch):
-    patch.setattr(jsonl, "_MIN_BYTES", 0)
-    patch.setattr(jsonl, "_MIN_POINTS", 0)
+    patch.setattr(jsonl, "_MIN_FAST_BYTES", 0)
+    patch.setattr(jsonl, "_MIN_FAST_POINTS", 0)
 
 
 def polls(log, limit=10_000):
