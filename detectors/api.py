@@ -146,6 +146,7 @@ class Detector(Declaration, frozen=True, kw_only=True):
     non_finite: bool  # whether points that are not finite are rows, too
     every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
+    at_interims: bool  # whether it judges the run so far as a whole at interims, as it does at the end
     reads: tuple[str, ...]  # claims whose score cards judge the outcome beside the rule
 
     @cached_property
@@ -185,6 +186,8 @@ class Detector(Declaration, frozen=True, kw_only=True):
             is_usual = all(self.parameters[name].default == it for name, it in of_rule.items())
             usual = None if is_usual else self._of_rule(points, {})
             found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
+        if self.at_interims:
+            found = self._with_interims(points, found, of_rule)
         return (
             found.with_columns([schema.capped(self.informs)] if self.informs else [])
             .filter(self.due)
@@ -209,6 +212,32 @@ class Detector(Declaration, frozen=True, kw_only=True):
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )
 
+    def _with_interims(
+        self, points: "pl.DataFrame", found: "pl.LazyFrame", parameters: Mapping[str, Any]
+    ) -> "pl.LazyFrame":
+        """Return findings that say, where the run so far is judged as a whole, what nothing else shows.
+
+        Such a finding stays until that is judged again.
+        """
+        import polars as pl
+
+        from sentinel.detectors.schema import ENDED, INDEX, INTERIM, SERIES, SEVERITY, SUMS_UP
+
+        if not points[SUMS_UP].any():
+            return found
+        of_row = self._of_rule(points.with_columns(pl.lit(value=False).alias(SUMS_UP)), parameters)
+        pages = (pl.col(SEVERITY) >= Severity.WARNING) & (pl.col("of_row").fill_null(0) < pl.col(SEVERITY))
+        return (
+            found.drop(INTERIM)
+            .join(
+                of_row.select(SERIES, INDEX, of_row=SEVERITY),
+                on=[SERIES, INDEX],
+                how="left",
+                maintain_order="left",
+            )
+            .with_columns(pl.when(SUMS_UP).then(pages.fill_null(value=False) & ~pl.col(ENDED)).alias(INTERIM))
+        )
+
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Return the rows of `look` that have a verdict."""
         from sentinel.detectors.schema import SEVERITY
@@ -228,6 +257,7 @@ def detector(
     non_finite: bool = False,
     every: int = 1,
     at_end: bool = False,
+    at_interims: bool = False,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 2,
     clear: int = 10,
@@ -268,6 +298,7 @@ def detector(
             non_finite=non_finite,
             every=every,
             at_end=at_end,
+            at_interims=at_interims,
             stricter=stricter,
             reads=reads,
         )

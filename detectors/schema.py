@@ -36,6 +36,8 @@ VALUE = "value"
 RAW = "raw"
 CONTINUES = "continues"
 ENDED = "ended"
+SUMS_UP = "sums_up"
+"""Rows in which the run so far is judged as a whole: the last one of a run that is over, and interims."""
 SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
@@ -46,6 +48,7 @@ SKIPPED = "skip_reason"
 EXCUSED = "excused"
 """A column of a rule where it has one: what is found of the row is right, so no score card speaks either."""
 LOOK = "look"
+INTERIM = "interim"
 
 WINDOW: dict[str, pl.DataType] = {
     SERIES: pl.UInt32(),  # which series; verdicts never mix two of them
@@ -79,6 +82,7 @@ FINDINGS: dict[str, pl.DataType] = {
     BELOW: pl.Float64(),  # the same of points below it
     SKIPPED: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
     LOOK: pl.Int8(),  # sentinel.detectors.reading.looks.Look: what score cards say; null where none was read
+    INTERIM: pl.Boolean(),  # whether only the run so far as a whole shows it; null where that is not judged
 }
 
 

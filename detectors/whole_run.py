@@ -1,13 +1,13 @@
-"""What a run has come to: its beginning beside its end, which only a run that is over has.
+"""What a run has come to: its beginning beside its end, of a run that is over, or of the run so far.
 
 What rests on the rows up to the last one of a series is null in every row but that one, in which the column
-``ended`` holds. A detector needs a head and recent rows of ``most`` rows for them.
+``sums_up`` holds. A detector needs a head and recent rows of ``most`` rows for them.
 """
 
 import polars as pl
 
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, seen_max, seen_min, start_value
 
@@ -58,20 +58,20 @@ WHOLE = {
 
 
 def beginning(column: str, most: int) -> pl.Expr:
-    """Return the mean of the first values in a third of the rows, of ``most`` at most; null before the end.
+    """Return the mean of the first values in a third of the rows, of ``most`` at most; null in other rows.
 
     Nothing of another signal stands beside the first row.
     """
     is_value = (pl.col(INDEX) >= 0) & pl.col(column).is_not_null()
     rows = pl.col(column).filter(is_value & (is_value.cum_sum() <= _third(most)))
-    return pl.when(ENDED).then(rows.mean().over(SERIES))
+    return pl.when(SUMS_UP).then(rows.mean().over(SERIES))
 
 
 def ending(column: str, most: int) -> pl.Expr:
-    """Return the mean of the last third of the rows, of ``most`` at most; null before the end."""
+    """Return the mean of the last third of the rows, of ``most`` at most; null in other rows."""
     index = pl.col(INDEX)
     rows = pl.col(column).filter((index >= 0) & (index > index.max() - _third(most)))
-    return pl.when(ENDED).then(rows.mean().over(SERIES))
+    return pl.when(SUMS_UP).then(rows.mean().over(SERIES))
 
 
 def with_ends_apart(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
@@ -117,7 +117,7 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     highest = seen_max(VALUE, most, most)
     return points.with_columns(
         rows=rows,
-        begins=pl.when(ENDED).then(begins),
+        begins=pl.when(SUMS_UP).then(begins),
         ends=ending(VALUE, most),
         fell_by=1 - ending(VALUE, most) / begins,
         range=(highest - lowest) / pl.max_horizontal(highest.abs(), lowest.abs()),
@@ -153,4 +153,4 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     )
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
     fell = pl.col("fell").fill_null(False)
-    return (pl.col(ENDED) & (pl.col("begins") > 0) & (is_enough | few) & ~fell).fill_null(False)
+    return (pl.col(SUMS_UP) & (pl.col("begins") > 0) & (is_enough | few) & ~fell).fill_null(False)

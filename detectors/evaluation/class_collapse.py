@@ -6,7 +6,9 @@ nor 1, while the loss does not fall or after 30 % of the plan; if neither is kno
 over: the same of five, an accuracy that rests for eight below its best or, below 80 %, for most of the run,
 one that had only 2 or 3 values there, at 4 evaluations or more, one that stayed at 1/n for eight (five if
 the loss began above ln n or does not fall) while the held-out loss was never below ln n, as if guessing among
-n classes, and a training accuracy that did not rise while the loss fell by a tenth or to nothing.
+n classes, and a training accuracy that did not rise while the loss fell by a tenth or to nothing. While it
+goes on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out accuracy that rests below its best for ten,
+and after 30 % of a known plan one that guesses or had few values.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in its
 plot.
 
@@ -45,7 +47,7 @@ from sentinel.detectors.evaluation.guessing import (
     with_guess,
 )
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, SUMS_UP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     is_of,
@@ -61,6 +63,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import beginning, ending, rests_since
 
 AT_END = 5  # evaluations of a run that is over
+STUCK = 10  # evaluations that a held-out accuracy rests in a run that goes on
 RESTS = 8  # evaluations that an accuracy rests, or in which it has few values
 ANSWERS = 3  # different accuracies that are few
 EACH = 4  # evaluations for each of them, at least
@@ -81,6 +84,7 @@ SURELY = 3  # standard errors
     uses=(*USED, Signal.TOTAL_STEPS, *ELSE),
     history=History(recent=REACH, head=REACH),
     at_end=True,
+    at_interims=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
@@ -137,6 +141,8 @@ def class_collapse(
         passed=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share,
     )
     at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
+    at_interim = pl.col(SUMS_UP) & ~pl.col(ENDED) & held_out & ~few_samples
+    whole = at_end | (at_interim & pl.col("passed").fill_null(False))
     unstirred = (held_out & ~pl.col("stirs")).fill_null(False)
     waited = pl.col("passed").fill_null(unstirred | (count >= REACH))
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
@@ -146,7 +152,8 @@ def class_collapse(
         (answers.is_between(2, ANSWERS) & (EACH * answers <= count) & (count >= RESTS))
         & ((pl.col("highest") < POOR) & ~few_samples & held_out)
     ).fill_null(False)
-    stuck = at_end & _is_stuck(few_samples)
+    below = value < pl.col("highest") * BELOW
+    stuck = (at_end | (at_interim & below & (pl.col("rests") >= STUCK))) & _is_stuck(few_samples)
     return verdicts(
         measured,
         judged={
@@ -156,8 +163,8 @@ def class_collapse(
         found={
             "constant": constant & enough,
             "stuck": stuck,
-            "few-answers": few_answers & at_end,
-            "guess": at_end & held_out & begun_anew & guesses(),
+            "few-answers": few_answers & whole,
+            "guess": whole & held_out & begun_anew & guesses(),
             "unmatched": at_end & ~held_out & begun_anew & is_supervised() & _is_poor() & ~_follows(),
         },
         onset=pl.when(constant | few_answers | ~stuck)

@@ -5,6 +5,8 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
+So it is at 10, 15, 20, 30, 40, 60, ... points while the run goes on: if all are alike, or from 20 on, with
+noise below 9 %, neither at its lowest nor surely lower, with a plan, at guessing or for 20 epochs.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -37,10 +39,10 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, EXCUSED, STEP, VALUE, First
+from sentinel.detectors.schema import ENDED, EXCUSED, STEP, SUMS_UP, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
+from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import (
     ELSE,
     FIRST,
@@ -55,6 +57,7 @@ from sentinel.detectors.whole_run import (
     CONTEXT,
     EPOCHS,
     MANY,
+    MIN_ROWS_FOR_THIRDS,
     WHOLE,
     is_training,
     never_fell,
@@ -71,6 +74,9 @@ MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
 HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
+NOISY = 0.09  # share of its start by which single points of a loss scatter, as those of small batches do
+SEEN = 2  # epochs before a loss at the cost of guessing is told of a run that goes on without a plan
+LONG = 20  # epochs before another flat one is
 CLEARLY = 4  # below this part of a fall, half the wait is enough
 FLAT = "loss has not moved for {lasted}: {now:.4g}, {start:.4g} at the start"
 DOUBTFUL = (INFO, WARNING)
@@ -91,6 +97,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
     at_end=True,
+    at_interims=True,
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
@@ -153,10 +160,12 @@ def flat_loss_at_init(
             wait=(least_share * plan).fill_null(least_steps),
             patience=(2 * least_share * plan).fill_null(patient_steps),
         )
+        .with_columns(guesses=pl.max_horizontal(off_guessing) < NEAR)
+        .with_columns(concludes=pl.col(SUMS_UP) & (pl.col(ENDED) | _is_clear(least_steps)))
         .with_columns(
-            guesses=pl.max_horizontal(off_guessing) < NEAR,
-            over=pl.col(ENDED) & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
+            over=pl.col("concludes") & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
             never=~of_opponent
+            & pl.col("concludes")
             & never_fell(least_steps, least_fall)
             & _did_its_part(waits=2)
             & ~_held_out_fell(),
@@ -192,6 +201,21 @@ def flat_loss_at_init(
         severities={WARNING: flat & (pl.col("settled") | guesses | over | (most < least_fall / 2))},
         onset=pl.col(STEP) - pl.col("trained"),
     )
+
+
+def _is_clear(least_steps: int) -> pl.Expr:
+    """Return whether a run that goes on shows clearly enough that its loss rests at its start.
+
+    A loss at its lowest, or surely lower than it began, may be about to leave. Of the noise of small batches
+    it is not known. Without a plan, slow learning looks alike for long, except at the cost of guessing.
+    """
+    rests = pl.col("range") < PRECISION
+    creeps = (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
+    many = (pl.col("rows") >= MIN_ROWS_FOR_THIRDS) & (pl.col("spread") < NOISY)
+    epoch = pl.col(Signal.EPOCH)
+    guesses = pl.col("guesses") & (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
+    waited = pl.col(Signal.TOTAL_STEPS).is_not_null() | guesses | (epoch >= LONG).fill_null(False)
+    return rests | (~creeps & many & waited)
 
 
 def _did_its_part(waits: int) -> pl.Expr:

@@ -24,6 +24,7 @@ from sentinel.detectors.schema import (
     BELOW,
     FINDINGS,
     INDEX,
+    INTERIM,
     LOOK,
     ONSET,
     SERIES,
@@ -56,7 +57,10 @@ class Verdicts:
         self._number = findings[SERIES].to_numpy()
         self._severity = findings[SEVERITY].to_numpy()
         self._look = findings[LOOK].fill_null(_NO_LOOK).to_numpy()
-        self._rows = findings.select(SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW, LOOK)
+        self._is_interim = findings[INTERIM].is_not_null().to_numpy()
+        self._rows = findings.select(
+            SERIES, INDEX, STEP, SEVERITY, VARIANT, ONSET, ABOVE, BELOW, LOOK, INTERIM
+        )
         self._evidence = findings.drop(list(FINDINGS))
         self._series = series
         self._detector = detector
@@ -67,14 +71,14 @@ class Verdicts:
         A look is a segment of its own.
         """
         changes = np.diff(self._number, prepend=-1) | np.diff(self._severity, prepend=-1)
-        is_look = self._look != _NO_LOOK
+        is_look = (self._look != _NO_LOOK) | self._is_interim
         changes |= is_look | np.append(False, is_look[:-1])
         begins = [*np.flatnonzero(changes).tolist(), self._rows.height]
         for begin, end in pairwise(begins):
             yield self._series[int(self._number[begin])], _RowSegment(self, range(begin, end))
 
     def __getitem__(self, row: int) -> Verdict:
-        number, index, step, severity, variant, onset_step, above, below, look = self._rows.row(row)
+        number, index, step, severity, variant, onset_step, above, below, look, interim = self._rows.row(row)
         series = self._series[number]
         window = series.window
         rows = window.recent
@@ -106,7 +110,8 @@ class Verdicts:
             known=series.known,
             final=window.ended,
             look=None if look is None else Look(look),
-            is_of_card=variant in self._detector.reads,
+            is_of_card=variant in self._detector.reads or interim is True,
+            interim=interim,
         )
 
     def _first_beyond(self, rows: Rows, row: int, above: float | None, below: float | None) -> int | None:
@@ -268,7 +273,9 @@ class RowDetection(msgspec.Struct, frozen=True):
         is_selected[[*selected]] = True
         has_ended[[*selected]] = [series.window.ended for series in selected.values()]
         # If the last row of a run is clean, it was counted before, but for what the cards say at the end.
-        is_new = ~has_ended[number] | findings[LOOK].is_not_null().to_numpy()
+        is_new = (
+            ~has_ended[number] | (findings[LOOK].is_not_null() | findings[INTERIM].is_not_null()).to_numpy()
+        )
         is_decided = is_finding | (~np.isnan(severity) & is_new)
         rows = findings.filter(pl.Series(is_selected[number] & is_decided))
         yield from Verdicts(rows, selected, detector).segments()

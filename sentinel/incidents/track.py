@@ -51,6 +51,7 @@ class Track(msgspec.Struct):
     before_lost: State | None = None
     final: bool = False  # it began with a verdict on a run that was over
     look: Look = Look.WELL  # the last one
+    interim: bool = False  # what the last one found
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -65,9 +66,12 @@ class Track(msgspec.Struct):
 
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
         """Count ``rows`` rows of one severity, of which ``last`` is the last. Change counts only."""
-        is_again = last.final and last.look is not None and not self.is_of_card  # and was counted before
+        was_judged = last.look is not None or last.interim is not None
+        is_again = last.final and was_judged and not self.stays  # and was counted before
         if last.look is not None:
             self.look = self._next_look(last.look)
+        if last.interim is not None:
+            self.interim = last.interim
         if not last.severity:
             self.streak = []
             self.clean += 0 if is_again else rows
@@ -82,13 +86,19 @@ class Track(msgspec.Struct):
             self.alone += rows
 
     @property
-    def is_of_card(self) -> bool:
-        """Whether a card found it at a look, and no later look says that all is well."""
+    def stays(self) -> bool:
+        """Whether a card found it at a look, or the rule at an interim, and no later one says that all is
+        well.
+        """
+        return self._is_of_card or self.interim
+
+    @property
+    def _is_of_card(self) -> bool:
         return self.look is not Look.WELL
 
     def _next_look(self, look: Look) -> Look:
         """Return what the cards say from a look on: a doubt alone begins nothing."""
-        return Look.WELL if look is Look.DOUBT and not self.is_of_card else look
+        return Look.WELL if look is Look.DOUBT and not self._is_of_card else look
 
     def confirmed_severity(self, detector: Declaration) -> Severity:
         """Return the lowest severity of the last ``hold`` rows; CLEAN if fewer rows in a row were found."""
@@ -97,9 +107,10 @@ class Track(msgspec.Struct):
     def is_over(self, detector: Declaration) -> bool:
         """Return whether enough clean rows have passed to resolve the incident or to drop the finding.
 
-        What a card found stays until a look at which none would page.
+        What a card found stays until a look at which none would page, what only the run so far as a whole
+        showed until an interim at which it does not.
         """
-        return self.clean >= self._clean_rows(detector) and not self.is_of_card
+        return self.clean >= self._clean_rows(detector) and not self.stays
 
     def is_beyond(self, verdict: Verdict, detector: Declaration) -> bool:
         """Return whether the metric is still where the finding was, although a rule that compares it with
@@ -113,7 +124,7 @@ class Track(msgspec.Struct):
 
     def skippable_rows(self, severity: int, detector: Declaration) -> int:
         """Return how many further rows of this severity cannot change the incident, if no other key does."""
-        if not severity and self.is_of_card:
+        if not severity and self.stays:
             return ENDLESS
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)

@@ -97,7 +97,9 @@ class Attempt(msgspec.Struct, array_like=True):
         joined = self.context.values(requests, self.tags)
         for (spec, points, partner_values), used_values in zip(complete, joined, strict=True):
             rows = _judged_rows(spec, points, [*partner_values, *used_values], plans)
-            for window in self._history(spec, points.tag).extend(rows, points.position):
+            for window in self._history(spec, points.tag).extend(
+                rows, points.position, interims=spec.at_interims
+            ):
                 yield spec, points.tag, window
         self._extend_courses(fresh, specs)
         self.context.trim()

@@ -9,9 +9,11 @@ from typing import Any, Self
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sentinel.common.conversion import converter
+from sentinel.detectors.interims import is_interim, next_interim
 from sentinel.series.buckets import Buckets, Floats, Steps, next_checkpoint
 from sentinel.series.rows import SPARE, RowBuffer, Rows
 
@@ -28,6 +30,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     coarse: dict[str, Floats]
     continues: bool = False  # the attempt goes on with a loss that had fallen
     ended: bool = False  # the row to judge is the last one of a run that is over
+    interim: bool = False  # in its last row the run so far is judged as a whole
     courses: dict[str, Floats] = {}  # of other signals, by column, if it is
 
     @property
@@ -106,14 +109,19 @@ class SeriesHistory:
         coarse.push(new_rows.value, new_rows.step, plotted)
         return coarse
 
-    def extend(self, rows: Rows, position: NDArray[np.int64]) -> Iterator[Window]:
-        """Remember rows, and yield the windows to judge. A window never spans two coarse views."""
-        while self._sliced and len(rows) > (room := next_checkpoint(self.count) - self.count):
-            yield self._push(rows[:room], position[:room])
+    def extend(self, rows: Rows, position: NDArray[np.int64], *, interims: bool = False) -> Iterator[Window]:
+        """Remember rows, and yield the windows to judge. A window never spans two coarse views, nor with
+        ``interims`` a row in which the run so far is judged as a whole.
+        """
+        while len(rows):
+            ends = [self.count + len(rows)]
+            ends += [next_checkpoint(self.count)] if self._sliced else []
+            ends += [next_interim(self.count)] if interims else []
+            room = min(ends) - self.count
+            window = self._push(rows[:room], position[:room])
+            yield replace(window, interim=True) if interims and is_interim(self.count) else window
             rows = rows[room:]
             position = position[room:]
-        if len(rows):
-            yield self._push(rows, position)
 
     def end(self) -> Window:
         """Return the window in which the last row is judged again, with the present coarse view."""

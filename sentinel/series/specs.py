@@ -81,6 +81,11 @@ class SeriesSpec(msgspec.Struct, frozen=True, dict=True):
         return any(d.at_end for d in self.detectors)
 
     @cached_property
+    def at_interims(self) -> bool:
+        """Whether a detector judges the run so far as a whole while it goes on."""
+        return any(d.at_interims for d in self.detectors)
+
+    @cached_property
     def coarse(self) -> bool:
         """Whether a detector declares coarse history."""
         return any(d.history.coarse for d in self.detectors)

@@ -20,6 +20,7 @@ from sentinel.detectors.schema import (
     SERIES,
     SIGNAL,
     STEP,
+    SUMS_UP,
     TIME,
     VALUE,
     courses,
@@ -84,6 +85,10 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
         columns[RAW] = value
     if detector.at_end:
         columns[ENDED] = np.array([window.ended for _, window in series])[number] & is_new
+    if detector.at_interims:
+        last = np.array([window.end - 1 for _, window in series])[number]
+        is_whole = np.array([window.ended or window.interim for _, window in series])[number]
+        columns[SUMS_UP] = is_whole & (index == last)
     for course_use in courses(detector.uses):
         by_series = [window.courses.get(course_use.column, np.empty(0)) for _, window in series]
         course = _coarse([*by_series, np.empty(0)])

@@ -1,0 +1,190 @@
+"""What only the run so far as a whole shows is told at interims, stays in between, and ends at one."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sentinel.config.file import Config
+from sentinel.detectors.api import WARNING, History, Maturity, Variant, detector
+from sentinel.detectors.interims import is_interim, next_interim
+from sentinel.detectors.schema import SERIES, SUMS_UP, VALUE
+from sentinel.detectors.signals import Signal
+from sentinel.detectors.verdict import verdicts
+from sentinel.pipeline import Pipeline
+from sentinel.replays.replaying import replay
+from sentinel.sources.base import Run
+from sentinel.sources.json.lines import JsonLines
+
+INTERIMS = [10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
+
+
+def test_there_are_two_interims_for_each_doubling():
+    assert [rows for rows in range(1000) if is_interim(rows)] == INTERIMS
+    assert [next_interim(rows) for rows in range(1000) if is_interim(rows + 1)] == INTERIMS
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    history=History(recent=3, head=2),
+    variants={"high": Variant("is at {value:.1f}", ())},
+    maturity=Maturity.STABLE,
+    at_end=True,
+    at_interims=True,
+    hold=2,
+    clear=1,
+)
+def high_as_a_whole(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A high loss, which only a judgement of the run so far as a whole takes for one."""
+    last = pl.col(VALUE).last().over(SERIES)  # nothing that comes later is seen
+    return verdicts(points, found={"high": pl.col(SUMS_UP) & (pl.col(VALUE) > 0.5) & (last > 0.5)})
+
+
+def follow(log):
+    def fail(name, run, error):
+        raise error
+
+    pipeline = Pipeline((high_as_a_whole,), {}, {}, fail)
+    return pipeline, pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
+
+
+def write(log, values, begin=0):
+    with log.open("a") as file:
+        for step, value in enumerate(values, begin):
+            file.write(json.dumps({"step": step, "train/loss": value, "train/lr": 0.1}) + "\n")
+
+
+def told(pipeline, run_pipeline):
+    changes = []
+    more = True
+    while more:
+        (advance,) = pipeline.advance([run_pipeline])
+        assert advance.failure is None
+        changes += advance.changes
+        more = advance.more
+    return [(str(c.event), c.incident.fired_step, c.incident.resolved_step) for c in changes]
+
+
+def values(high):
+    """Return losses of which those of the steps ``high`` are high."""
+    return [0.9 if step in high else 0.1 for step in range(100)]
+
+
+def test_it_is_told_at_an_interim_and_over_at_one(tmp_path):
+    write(tmp_path / "a.jsonl", values(range(12, 50)))
+    assert told(*follow(tmp_path / "a.jsonl")) == [("firing", 14, None), ("resolved", 14, 59)]
+
+
+def test_what_is_high_in_between_is_not_told(tmp_path):
+    write(tmp_path / "a.jsonl", values(range(41, 59)))
+    assert told(*follow(tmp_path / "a.jsonl")) == []
+
+
+def test_a_run_that_ends_otherwise_takes_it_back(tmp_path):
+    write(tmp_path / "a.jsonl", values(range(12, 50))[:56])
+    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    assert told(pipeline, run_pipeline) == [("firing", 14, None)]
+    (advance,) = pipeline.finalize([run_pipeline])
+    assert [change.incident.resolved_step for change in advance.changes] == [55]
+
+
+@pytest.mark.long  # many examples
+@settings(deadline=None, max_examples=30)
+@given(
+    high=st.lists(st.sampled_from([rows - 1 for rows in INTERIMS]), max_size=6),
+    cuts=st.lists(st.integers(0, 100), max_size=5),
+    reload=st.booleans(),
+)
+def test_any_cut_tells_the_same(tmp_path_factory, high, cuts, reload):
+    losses = values(high)
+    whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
+    write(whole, losses)
+    grown.touch()
+    pipeline, run_pipeline = follow(grown)
+    changes = []
+    for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(losses)], strict=True):
+        write(grown, losses[begin:end], begin)
+        changes += told(pipeline, run_pipeline)
+        if reload:
+            state = run_pipeline.dump()
+            pipeline, run_pipeline = follow(grown)
+            assert run_pipeline.restore(state)
+    assert changes == told(*follow(whole))
+
+
+def log_of_epochs(log, **series):
+    """Write a log with one row an epoch."""
+    names = [*series]
+    with log.open("w") as file:
+        file.write(",".join(["epoch", *names]) + "\n")
+        for epoch, row in enumerate(zip(*series.values(), strict=True), 1):
+            file.write(",".join(map(str, [epoch, *(f"{value:.6f}" for value in row)])) + "\n")
+    return log
+
+
+def first_told(log, detector, variant):
+    """Return the first step at which a detector pages with a variant; None if it does not."""
+    (run,) = replay([log], Config(), lambda *_: None).runs
+    found = [i for i in run.incidents.values() if i.detector == detector and i.severity >= WARNING]
+    steps = [i.fired_step for i in found if i.variant == variant]
+    return min(steps, default=None)
+
+
+def guessing(epochs, learns_from, creeps=0.0):
+    """Return losses of a classifier of 24 classes that guesses until an epoch, and its accuracy."""
+    rng = np.random.default_rng(1)
+    gain = np.clip(np.arange(epochs) - learns_from, 0, None) / 20 + creeps * np.arange(epochs)
+    loss = np.log(24) - gain
+    return {
+        "train_loss": loss + rng.normal(0, 1e-4, epochs),
+        "val_loss": loss + 0.003 + rng.normal(0, 1e-4, epochs),
+        "val_accuracy": 1 / 24 + gain / 10 + rng.normal(0, 0.005, epochs),
+    }
+
+
+def test_a_loss_that_rests_where_it_began_is_told_after_a_part_of_the_plan(tmp_path):
+    (tmp_path / "config.yaml").write_text("max_steps: 60\n")
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(60, learns_from=60))
+    assert first_told(log, "flat-loss-at-init", "never-fell") == 20
+
+
+def test_a_loss_that_is_always_the_same_is_told_at_its_tenth_point(tmp_path):
+    log = log_of_epochs(tmp_path / "training.csv", train_loss=[270.1] * 40, train_accuracy=[0.2] * 40)
+    assert first_told(log, "flat-loss-at-init", "never-fell") == 10
+
+
+def test_a_loss_that_creeps_away_from_its_start_is_not_told_while_it_runs(tmp_path):
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(100, learns_from=45, creeps=3e-4))
+    assert first_told(log, "flat-loss-at-init", "never-fell") is None
+
+
+def test_an_accuracy_that_guesses_is_told_after_a_part_of_the_plan(tmp_path):
+    (tmp_path / "config.yaml").write_text("max_steps: 100\n")
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(100, learns_from=100))
+    assert first_told(log, "class-collapse", "guess") == 40
+
+
+def test_without_a_plan_an_accuracy_that_guesses_is_waited_for(tmp_path):
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(100, learns_from=60))
+    assert first_told(log, "class-collapse", "guess") is None
+
+
+def test_an_accuracy_that_rests_below_its_best_is_told(tmp_path):
+    series = guessing(100, learns_from=0)
+    series["val_accuracy"][30:] = 0.123
+    log = log_of_epochs(tmp_path / "training.csv", **series)
+    assert first_told(log, "class-collapse", "stuck") == 40
+
+
+def test_a_training_accuracy_that_lags_behind_its_loss_is_not_told_while_it_runs(tmp_path):
+    epochs = np.arange(100)
+    noise = np.random.default_rng(1).normal(0, 0.003, 100)
+    series = {
+        "train_loss": 3 * np.exp(-epochs / 40),
+        "train_accuracy": np.clip((epochs - 30) / 100, 0, None) + 0.05 + noise,
+    }
+    log = log_of_epochs(tmp_path / "training.csv", **series)
+    assert first_told(log, "class-collapse", "unmatched") is None
