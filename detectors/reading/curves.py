@@ -29,6 +29,9 @@ END_BLOCKS = 3
 MIN_SCATTER = 1e-6
 """Share of a curve's size that its blocks scatter by at least; a log rounds what it writes."""
 
+NOISE_ROWS = 255
+"""The last rows of a series that tell of its noise."""
+
 MAX_VALUE = 1e30
 """Larger values count as this one, so that squares and sums stay finite."""
 
@@ -179,9 +182,9 @@ def course(rows: Floats) -> Floats:
     return means / np.minimum(width, len(rows) - begin)
 
 
-def noise_of(rows: Floats, most: int = 255) -> float:
+def noise_of(rows: Floats) -> float:
     """Return the standard deviation of single points about their neighbours, in the last rows; 0 if few."""
-    last = np.clip(rows[-most:], -MAX_VALUE, MAX_VALUE)
+    last = np.clip(rows[-NOISE_ROWS:], -MAX_VALUE, MAX_VALUE)
     if len(last) < END_BLOCKS:
         return 0.0
     return float(_deviation(last[None, :])[0])

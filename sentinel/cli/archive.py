@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec.structs import replace
 
-from sentinel.cli.options import ConfigFile, configuration, shard
+from sentinel.cli.options import RESULTS_OPTION, ConfigFile, configuration, shard
 from sentinel.cli.progress import archive_progress
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
@@ -42,15 +42,7 @@ _Paths = Annotated[
     list[str],
     typer.Argument(metavar="PATH...", help="Log files, run directories, directories of runs, or addresses."),
 ]
-_Out = Annotated[
-    Path,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
-        "and did not change is not read again.",
-    ),
-]
+_Out = Annotated[Path, RESULTS_OPTION]
 _Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes that judge; default: one for each core.")
 ]

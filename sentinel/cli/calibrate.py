@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sentinel.cli.archive import INTERRUPTED, judge_parts
-from sentinel.cli.options import ConfigFile, answers, configuration, opened
+from sentinel.cli.options import RESULTS_OPTION, ConfigFile, answers, configuration, opened
 from sentinel.common.clock import SystemClock
 from sentinel.common.errors import SentinelError
 from sentinel.common.text import clean_text, counted
@@ -51,15 +51,7 @@ _Bad = Annotated[
 _Output = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Where to write the result, for `include`.")
 ]
-_Results = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
-        "and did not change is not read again.",
-    ),
-]
+_Results = Annotated[Path | None, RESULTS_OPTION]
 _Workers = Annotated[
     int | None, typer.Option(min=1, help="With --out: processes that judge; default: one for each core.")
 ]

@@ -40,6 +40,13 @@ Paths = Annotated[
     ),
 ]
 
+RESULTS_OPTION = typer.Option(
+    "--out",
+    metavar="DIR",
+    help="Keep the results as Parquet in DIR, part by part, for `sentinel archive report`. What is there "
+    "and did not change is not read again.",
+)
+
 
 class TextOrJson(StrEnum):
     """The form of a report: for a person, or for a program."""

@@ -65,7 +65,6 @@ class DumpedFrame(msgspec.Struct):
 class _DumpedThread(msgspec.Struct):
     frames: list[DumpedFrame]
     os_thread_id: int | None = None
-    thread_name: str | None = None
 
 
 _decoder = msgspec.json.Decoder(list[_DumpedThread])

@@ -35,6 +35,7 @@ _FIXED_HEADERS = {
     "Cache-Control": "no-store",
 }
 _COOKIE_SECONDS = 30 * 86400
+_MAX_FORM_BYTES = 4096
 _ENTRANCE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>sentinel</title>
 <h1>sentinel</h1><p>Open the link that <code>sentinel serve</code> printed, or enter the token.</p>
 <form method="post" action="/enter"><label>Token <input type="password" name="token" required
@@ -119,13 +120,13 @@ class Access(msgspec.Struct, frozen=True):
         return hmac.compare_digest(offered.encode("utf-8", "replace"), right.encode())
 
 
-async def form(receive: Receive, max_bytes: int = 4096) -> dict[str, str]:
-    """Return the fields of a form. Of a body that is larger than ``max_bytes`` bytes nothing counts."""
+async def form(receive: Receive) -> dict[str, str]:
+    """Return the fields of a form. Of a body that is too large nothing counts."""
     body = b""
     while True:
         message = await receive()
         body += message.get("body", b"")
-        if len(body) > max_bytes or message["type"] == "http.disconnect":
+        if len(body) > _MAX_FORM_BYTES or message["type"] == "http.disconnect":
             return {}
         if not message.get("more_body"):
             return dict(parse_qsl(body.decode("utf-8", "replace")))
