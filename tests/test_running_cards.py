@@ -18,6 +18,7 @@ from sentinel.incidents.json_body import incident_body
 from sentinel.pipeline import Pipeline
 from sentinel.sources.base import Run
 from sentinel.sources.json.lines import JsonLines
+from tests.test_conclusion import conclude, read
 
 
 def clean(points: pl.LazyFrame) -> pl.LazyFrame:
@@ -56,23 +57,6 @@ def write(log, values, begin=0, tag="rollout/ep_rew_mean"):
     with log.open("a") as file:
         for step, value in enumerate(values, begin):
             file.write(json.dumps({"step": step, tag: value, "train/learning_rate": 0.1}) + "\n")
-
-
-def read(pipeline, run_pipeline):
-    changes = []
-    more = True
-    while more:
-        (advance,) = pipeline.advance([run_pipeline])
-        assert advance.failure is None
-        changes += advance.changes
-        more = advance.more
-    return changes
-
-
-def conclude(pipeline, run_pipeline):
-    (advance,) = pipeline.finalize([run_pipeline])
-    assert advance.failure is None
-    return [*advance.changes]
 
 
 def reward(*parts):
