@@ -261,10 +261,12 @@ class Stream(msgspec.Struct):
             and not self._is_open(profile, one.tag)
             and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it is stated")) is not None
         }
-        corrected = corrections(series, signals, stated) if len(stated) < len(signals) else {}
+        is_beside_others = self.is_beside_others and not self.label
+        corrected: dict[str, Signal] = {}
+        if len(stated) < len(signals):
+            corrected = corrections(series, signals, stated, is_beside_others=is_beside_others)
         signals |= corrected
         is_open = partial(self._is_open, profile)
-        is_beside_others = self.is_beside_others and not self.label
         given = first_signals(series, signals, is_open, is_beside_others=is_beside_others)
         return {**corrected, **given}
 

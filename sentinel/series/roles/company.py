@@ -29,6 +29,7 @@ _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td l
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
 _SOLE = frozenset({Mark.SOLE})
+_ONE_OF_SEVERAL = "one of several of this name"
 _REWARDS = frozenset({"reward", "return"})
 _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
 _DISCRIMINATORS = frozenset(
@@ -177,7 +178,7 @@ def _numbered_members(all_series: Sequence[Series], roles: Roles) -> Iterator[tu
         for series in members:
             split = series.reading.split if series.reading.split is not Split.UNKNOWN else by_name.split
             marks = frozenset({Mark.MEMBER})
-            why = "one of several of this name"
+            why = _ONE_OF_SEVERAL
             yield series.key, replace(by_name, split=split, marks=marks, source=Source.COMPANY, why=why)
 
 
@@ -221,12 +222,15 @@ def _moved(role: Role, split: Split, why: str) -> Role:
 
 
 def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield bare metrics: those logged with held-out data or less often than training are held-out."""
+    """Yield bare metrics: those logged with held-out data or less often than training are held-out, and so
+    are those of a run that logs no loss of its training. A score may be that of a sample.
+    """
     held_out = [series for series in all_series if series.reading.split is Split.HELD_OUT]
     losses = [
         series for series in all_series if (role := roles.get(series.key)) and role.kind is Kind.TRAINING_LOSS
     ]
     rarest = min((series.count for series in losses), default=0)
+    has_loss = any("loss" in series.reading.name.split() for series in all_series)
     for series in all_series:
         role = roles.get(series.key)
         if (
@@ -247,33 +251,22 @@ def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tupl
             yield series.key, _moved(role, Split.HELD_OUT, "it is logged less often than the training loss")
         elif in_training_rows and held_out:
             yield series.key, _moved(role, Split.TRAIN, "it stands in the rows of training")
+        elif not (losses or has_loss or series.reading.words[-1:] in _SCORES):
+            moved = _moved(role, Split.HELD_OUT, "nothing of a training stands beside it")
+            yield series.key, replace(moved, marks=role.marks | {Mark.SOLE})
         else:
             yield series.key, _moved(role, Split.TRAIN, "nothing tells that it is of held-out data")
 
 
 def _scores(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield the scores of a run that trains no agent, as metrics. One that is all by which a reader may judge
-    the run is that of a game.
-    """
+    """Yield the scores of a run that trains no agent, as metrics."""
     if trains_an_agent(all_series, roles):
         return
-    outcomes = [series for series in all_series if (role := roles.get(series.key)) and role.is_outcome_like]
-    results = sum(_names_a_result(series) for series in all_series)
-    for series in outcomes:
-        role = roles[series.key]
-        if not _is_reward(role):
-            continue
-        if len(outcomes) == results == 1:
-            why = "a score, and nothing else tells how the run goes"
-            yield series.key, replace(role, marks=role.marks | {Mark.SOLE}, source=Source.COMPANY, why=why)
-        else:
+    for series in all_series:
+        role = roles.get(series.key)
+        if _is_reward(role) and role is not None:
             why = "a score, and no agent is trained"
             yield series.key, replace(role, measure=Measure.METRIC, source=Source.COMPANY, why=why)
-
-
-def _names_a_result(series: Series) -> bool:
-    """Return whether a name tells of a loss or a score, of whatever."""
-    return not {"loss", "score"}.isdisjoint(series.reading.name.split())
 
 
 def _losses_of_adversaries(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -429,7 +422,7 @@ def _never_measured_twice(all_series: Sequence[Series], roles: Roles) -> Iterato
         if role is None or not role.is_outcome_like:
             continue
         marks = {*series.reading.marks, *role.marks}
-        if namesakes[_without_numbers(series)] == 1:
+        if namesakes[_without_numbers(series)] == 1 and role.why != _ONE_OF_SEVERAL:
             marks.discard(Mark.MEMBER)
         if Mark.SUM in marks and not (
             series.values.never_falls and series.values.last > _MIN_GROWTH * abs(series.values.first)

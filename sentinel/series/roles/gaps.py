@@ -28,11 +28,16 @@ _NOT_PLAIN = frozenset({Mark.BEST, Mark.RUNNING, Mark.SUM, Mark.MEMBER})
 
 
 def corrections(
-    all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
+    all_series: Sequence[Series],
+    signals: Mapping[str, Signal],
+    stated: Roles,
+    *,
+    is_beside_others: bool = False,
 ) -> dict[str, Signal]:
     """Return the signals that tags have only by their names and not beside the other tags of their stream.
 
-    ``stated`` holds the roles that a person or a profile gave, which are never corrected.
+    ``stated`` holds the roles that a person or a profile gave, which are never corrected. In a stream that
+    ``is_beside_others`` of its file, a series is not the only one of its kind.
     """
     present = {*signals.values()}
     if present.isdisjoint(_CORRECTABLE):
@@ -44,6 +49,8 @@ def corrections(
         role = roles.get(series.key)
         signal = signals.get(series.tag)
         if role is None or signal is None or series.key in stated:
+            continue
+        if is_beside_others and Mark.SOLE in role.marks:
             continue
         if _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS

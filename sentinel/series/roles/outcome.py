@@ -102,7 +102,6 @@ _OUTCOMES_IN_ORDER: Sequence[_Step] = (
     ("the share of pairs in the right order", lambda _, role: Mark.PAIRWISE in role.marks, _MIN_POINTS),
     ("the loss of held-out data", lambda _, role: role.kind is Kind.HELD_OUT_LOSS, _MIN_POINTS),
     ("the training loss", lambda _, role: role.kind is Kind.TRAINING_LOSS, _MIN_POINTS),
-    ("the reward of training", lambda _, role: _is_reward(role, Split.TRAIN, Split.UNKNOWN), _MIN_POINTS),
     ("a metric of training", lambda _, role: role.kind is Kind.OUTCOME, _MIN_POINTS),
 )
 

@@ -287,8 +287,11 @@ class Table:
         self._trainings = [at for at in self.labels if self._tells_training(at, rows)]
 
     def _tells_training(self, at: int, rows: Sequence[Sequence[str]]) -> bool:
-        """Return whether a column of labels says which training a row is of, and not what was measured."""
-        if not self.header or _LONG_FORM.fullmatch(self.header[at]):
+        """Return whether a column of labels says which training a row is of, and not what was measured.
+
+        Where nothing counts the rows, each may be the result of a training.
+        """
+        if not self.header or self.step < 0 or _LONG_FORM.fullmatch(self.header[at]):
             return False
         names = [self.header[value] for value in self.values]
         is_only = len(names) == 1 and bool(_VALUE_COLUMN.fullmatch(names[0]))

@@ -78,15 +78,24 @@ def test_a_role_gives_a_signal(tag: str, signal: Signal | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tag", "signal"),
-    [("Mask (l1 loss)", Signal.LOSS), ("PPO reward function #5", Signal.REWARD), ("scores", Signal.REWARD)],
+    ("tag", "signal"), [("Mask (l1 loss)", Signal.LOSS), ("PPO reward function #5", Signal.REWARD)]
 )
 def test_a_number_in_the_only_name_makes_it_none_of_several(tag: str, signal: Signal) -> None:
     assert _signals(_rows(tag))[tag] is signal
 
 
-def test_the_losses_of_several_members_are_no_loss() -> None:
-    assert {*_signals(_rows("Mask (l1 loss)", "Mask (l2 loss)")).values()} == {None}
+@pytest.mark.parametrize("ending", ["(l{} loss)", "/{}/auc"])
+def test_what_is_one_of_several_is_no_outcome(ending: str) -> None:
+    tags = [f"Mask {ending.format(number)}" for number in (1, 2)]
+    assert {*_signals(_rows(*tags)).values()} == {None}
+
+
+@pytest.mark.parametrize(
+    ("tag", "signal"), [("rounds/global_accuracy", Signal.EVAL_SCORE), ("accuracy", Signal.EVAL_ACCURACY)]
+)
+def test_a_metric_beside_no_loss_is_that_of_an_evaluation(tag: str, signal: Signal) -> None:
+    assert _signals(_rows(tag))[tag] is signal
+    assert _signals(_rows(tag, "loss_of_a_part"))[tag] is not signal
 
 
 def test_a_coefficient_that_may_be_far_below_zero_has_a_unit_of_its_own() -> None:

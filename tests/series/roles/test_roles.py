@@ -252,15 +252,6 @@ def test_losses_of_adversaries_are_no_outcome() -> None:
 
 def test_a_score_without_an_agent_is_a_metric() -> None:
     assert _outcome(_falling("train_loss"), _rising("test_score")).role.measure is Measure.METRIC
-    role = _role("score", _falling("losses/tagger"), _rising("score"))
-    assert role is not None
-    assert role.measure is Measure.METRIC
-
-
-def test_a_score_beside_nothing_else_is_that_of_a_game() -> None:
-    outcome = _outcome(_rising("Score", most=300.0))
-    assert outcome.role.measure is Measure.REWARD
-    assert outcome.why.startswith("the reward of training")
 
 
 def test_a_series_of_an_unknown_name_is_no_outcome() -> None:

@@ -222,10 +222,15 @@ def test_a_column_tells_of_which_training_a_row_is():
     assert [row.step for row in read] == [*range(1, 9)] * 2
 
 
-@pytest.mark.parametrize(("name", "text"), [("phase", "warm"), ("set", "train")])
-def test_a_column_that_tells_what_was_measured_names_it(name, text):
-    read = rows_of(f"{name},epoch,loss,acc", *(f"{text},{n},{1 / n:.3f},0.{n}" for n in range(1, 9)))
-    assert {(row.label, row.names) for row in read} == {("", (f"{text} loss", f"{text} acc"))}
+@pytest.mark.parametrize(
+    ("name", "text", "count"),
+    [("phase", "warm", "epoch"), ("set", "train", "epoch"), ("model", "mlp", "width")],
+)
+def test_a_column_that_tells_what_was_measured_names_it(name, text, count):
+    """Without a counter a row may be the result of a whole training."""
+    read = rows_of(f"{name},{count},loss,acc", *(f"{text},{n % 5},{1 / n:.3f},0.{n}" for n in range(1, 9)))
+    assert {row.label for row in read} == {""}
+    assert {row.names[-2:] for row in read} == {(f"{text} loss", f"{text} acc")}
 
 
 def parts(data, cuts):
