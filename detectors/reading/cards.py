@@ -207,14 +207,14 @@ class Card(msgspec.Struct, frozen=True, eq=False):
             float(line.score(np.array([value]))[0]) for line, value in zip(self.lines, values, strict=True)
         ]
         total = sum(points)
-        heaviest = sorted(range(len(points)), key=lambda number: -abs(points[number]))[:most]
-        told = [
-            f"{self.lines[number].text(values[number])} ({points[number]:+.0f})"
-            for number in heaviest
-            if round(points[number])
+        heaviest = sorted(range(len(points)), key=lambda index: -abs(points[index]))[:most]
+        line_texts = [
+            f"{self.lines[index].text(values[index])} ({points[index]:+.0f})"
+            for index in heaviest
+            if round(points[index])
         ]
         sums = f"{total:.0f} of {self.most}, pages{when} from {bar.page_from:g}{lasts}"
-        return f"{self.meaning}: {', '.join(told) or 'nothing speaks for it'}: {sums}"
+        return f"{self.meaning}: {', '.join(line_texts) or 'nothing speaks for it'}: {sums}"
 
 
 @cache

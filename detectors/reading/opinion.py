@@ -110,10 +110,10 @@ def variant_of(card: Card) -> Variant:
 def uses_of(claims: Collection[str]) -> tuple[Signal | Course | Standing, ...]:
     """Return what the cards of claims ask for of other signals."""
     cards = with_rivals([*claims])
-    asked = {name for card in cards for name in card.measurements}
-    roles = {companion.role for name, companion in COMPANY.items() if name in asked}
+    measurements = {name for card in cards for name in card.measurements}
+    roles = {companion.role for name, companion in COMPANY.items() if name in measurements}
     courses = (use for use in COURSES if PARTS[use.signal].role in roles or use.signal in OF_AGENTS)
-    standings = (use for name in STANDINGS if name in asked for use in STANDINGS[name])
+    standings = (use for name in STANDINGS if name in measurements for use in STANDINGS[name])
     is_of_loss = any(role in LOSSES for card in cards for role in card.roles)
     clocks = Signal.TOTAL_STEPS, Signal.EPOCH
     return (*courses, *standings, *(OF_AGENTS if is_of_loss else ()), *clocks)
@@ -388,11 +388,11 @@ def _of_series(
     if not last_row[ENDED]:
         measured |= _standings(last_row)
     scores = {card: card.total(measured) for card in cards}
-    found = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
-    of_start = [card for card in found.values() if card.begins == "start"]
+    beyond = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
+    of_start = [card for card in beyond.values() if card.begins == "start"]
     in_time = {card.claim for card in of_start if _may_yet_leave(points, last_row, card, part.role)}
-    found = {claim: card for claim, card in found.items() if claim not in in_time}
-    of_claims = [card for card in found.values() if card.claim in claims and card.yields_to not in found]
+    beyond = {claim: card for claim, card in beyond.items() if claim not in in_time}
+    of_claims = [card for claim, card in beyond.items() if claim in claims and card.yields_to not in beyond]
     plan_share = np.array([last_row[STEP] / (last_row.get(Signal.TOTAL_STEPS) or np.nan)])
     epoch = last_row.get(Signal.EPOCH)
     epochs = _epochs(part, np.array([np.nan if epoch is None else epoch]), counts)
@@ -406,7 +406,7 @@ def _of_series(
     ]
     if not paging:
         return {} if of_claims or not last_row[ENDED] else {LOOK: int(Look.WELL)}
-    _, card, bar = max(paging, key=lambda found: found[0])
+    _, card, bar = max(paging, key=lambda candidate: candidate[0])
     running = None if last_row[ENDED] else bar
     first_step = points.first_step.get(last_row[SERIES])
     return {
