@@ -103,7 +103,6 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     maturity: Maturity
     variants: Mapping[str, Variant]
     evidence: Mapping[str, Measure]  # what a person sees beside a finding, by column
-    parameters: Mapping[str, Parameter]
     hold: int  # verdicts in a row that must be found before a finding counts
     clear: int  # clean verdicts in a row after which it is over
     enabled: bool  # whether it judges where the configuration does not say
@@ -133,6 +132,11 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """What a run must log to be judged."""
         return Demand((), ())
 
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Its thresholds by name. Raises TypeError for one without a meaning."""
+        return {}
+
 
 class Detector(Declaration, frozen=True, kw_only=True):
     """A rule over the rows of signals: a pure function from a WINDOW frame to FINDINGS."""
@@ -153,6 +157,11 @@ class Detector(Declaration, frozen=True, kw_only=True):
     def demand(self) -> Demand:
         """What a run must log to be judged: nothing, where the rule is about metrics of no signal."""
         return Demand(() if UNNAMED.issuperset(self.judges) else self.judges, self.needs)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Its thresholds by name, and the bar of its cards. Raises TypeError for one without a meaning."""
+        return {**parameters_of(self.rule), **({CARD_BAR: BAR_OF_CARDS} if self.reads else {})}
 
     @property
     def due(self) -> "pl.Expr":
@@ -284,11 +293,8 @@ def detector(
         stricter = (stricter or Strictness()).with_larger(CARD_BAR)
 
     def declare(rule: "Callable[..., pl.LazyFrame]") -> Detector:
-        fields = declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, inhibits)
-        if reads:
-            fields["parameters"] = {**fields["parameters"], CARD_BAR: BAR_OF_CARDS}
         return Detector(
-            **fields,
+            **declared(rule, maturity, variants, evidence, hold, clear, enabled, cause, inhibits),
             rule=rule,
             judges=judges,
             needs=needs,
@@ -317,14 +323,13 @@ def declared(
     cause: Cause | None,
     inhibits: tuple[Cause, ...],
 ) -> dict[str, Any]:
-    """Return the fields of a `Declaration`; a rule's name, page and parameters are its function's."""
+    """Return the fields of a `Declaration`; a rule's name and page are its function's."""
     return {
         "name": rule.__name__.replace("_", "-"),
         "doc": inspect.getdoc(inspect.getmodule(rule)) or "",
         "maturity": maturity,
         "variants": variants,
         "evidence": evidence,
-        "parameters": _parameters(rule),
         "hold": hold,
         "clear": clear,
         "enabled": enabled,
@@ -333,7 +338,8 @@ def declared(
     }
 
 
-def _parameters(rule: Callable[..., Any]) -> dict[str, Parameter]:
+def parameters_of(rule: Callable[..., Any]) -> dict[str, Parameter]:
+    """Return the keyword arguments of a rule. Raises TypeError for one that is annotated with no meaning."""
     hints = get_type_hints(rule, include_extras=True)
     parameters = {}
     for name, argument in inspect.signature(rule).parameters.items():

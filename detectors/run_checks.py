@@ -8,11 +8,22 @@ over.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
-from sentinel.detectors.api import Cause, Declaration, Demand, Maturity, Severity, Variant, declared
+from sentinel.detectors.api import (
+    Cause,
+    Declaration,
+    Demand,
+    Maturity,
+    Parameter,
+    Severity,
+    Variant,
+    declared,
+    parameters_of,
+)
 from sentinel.detectors.evidence import NO_EVIDENCE, Measure
 from sentinel.detectors.signals import Signal
 
@@ -250,6 +261,11 @@ class RunCheck(Declaration, frozen=True, kw_only=True):
     check: Callable[..., Iterable[RunFinding]]
     reads: str
     expects: Expected | None
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """Its thresholds by name. Raises TypeError for one without a meaning."""
+        return parameters_of(self.check)
 
     @property
     def demand(self) -> Demand:

@@ -307,9 +307,13 @@ def _suspects(
         outcome = _curves(courses[indices], np.nan, progress.counts, part)
         for card in of_role:
             may_page = _may_page(card, card.over, outcome, progress.has_ended, np.ones(len(indices), bool))
+            if not may_page.any():
+                continue
             is_read = may_page & progress.has_ended
             for bar in card.running:
                 is_due = may_page & bar.is_for(progress.plan_share, epochs)
+                if not is_due.any():
+                    continue
                 reaches = _may_page(card, bar, outcome, progress.has_ended, is_due)
                 is_read |= _may_have_stood(card, bar, outcome, reaches)
             for index in indices[may_page].tolist():

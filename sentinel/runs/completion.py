@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from statistics import median
 
 import numpy as np
 
@@ -172,8 +171,12 @@ def _interval(streams: Sequence[Stream]) -> int | None:
 
 
 def _usual(intervals: Sequence[int]) -> int | None:
-    """Return the usual one of some intervals; None if there are too few, or if it is not positive."""
-    return max(0, int(median(intervals))) or None if len(intervals) > 1 else None
+    """Return the median of some intervals; None if there are too few, or if it is not positive."""
+    if len(intervals) < 2:
+        return None
+    ordered = sorted(intervals)
+    middle = ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]
+    return max(0, middle // 2) or None
 
 
 def _roundness(number: int) -> int:

@@ -23,7 +23,6 @@ one of rewards and the like. Any other tag that its profile does not name is the
 reads it word by word. What it does not understand may get a signal by its role in the run; see `roles.gaps`.
 """
 
-import difflib
 import re
 import tomllib
 from collections import ChainMap
@@ -253,6 +252,8 @@ def _override(tag: str, name: str) -> Meaning | None:
     if name == IGNORE:
         return None
     if name not in set(Signal):
+        import difflib  # slow to import, and only a mistake needs it
+
         close_names = difflib.get_close_matches(name, [*map(str, Signal), IGNORE], n=1)
         hint = f"; did you mean {close_names[0]!r}?" if close_names else "; use a signal's name or 'ignore'"
         raise ValueError(f"[signals] {tag!r}: there is no signal {name!r}{hint}")
