@@ -104,9 +104,8 @@ def archive_progress() -> "Iterator[Callable[[JudgedParts], None]]":
         def show(judged_parts: "JudgedParts") -> None:
             nonlocal reported_at
             now = time.monotonic()
-            rate = (
-                f"{judged_parts.runs / max(now - started_at, 1e-9):,.0f} runs/s, {judged_parts.failed} failed"
-            )
+            runs_per_second = judged_parts.runs / max(now - started_at, 1e-9)
+            rate = f"{runs_per_second:,.0f} runs/s, {judged_parts.failed} failed"
             total = judged_parts.parts - judged_parts.reused
             bar.update(task, completed=judged_parts.completed, total=total, description=rate)
             if not console.is_terminal and now - reported_at >= _REPORT_SECONDS:

@@ -165,11 +165,10 @@ class _ExitStatus(msgspec.Struct):
     def through(self, replay_parts: "Iterable[Replay]") -> "Iterator[Replay]":
         """Yield the same parts, and note what each says."""
         for replay_part in replay_parts:
-            self.worst = max([self.worst, *(run.worst for run in replay_part.runs)])
+            runs = replay_part.runs
+            self.worst = max([self.worst, *(run.worst for run in runs)])
             self.unjudged = self.unjudged or bool(replay_part.coverage.cut or replay_part.coverage.unread)
-            self.any_read = (
-                self.any_read or not replay_part.runs or not all(run.unread for run in replay_part.runs)
-            )
+            self.any_read = self.any_read or not runs or not all(run.unread for run in runs)
             yield replay_part
 
     def status(self, fail_on: SeverityName | None) -> int:
@@ -223,7 +222,5 @@ def _write(
 
             from sentinel.report.sarif import document as results
 
-            print(
-                orjson.dumps(results(replay_parts, Path.cwd()), option=orjson.OPT_INDENT_2).decode(),
-                file=file,
-            )
+            sarif = orjson.dumps(results(replay_parts, Path.cwd()), option=orjson.OPT_INDENT_2)
+            print(sarif.decode(), file=file)

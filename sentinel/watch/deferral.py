@@ -75,9 +75,8 @@ class Deferral:
         first_looks = {policy.name: policy.first_look for policy in policies}
         self._outbox.drop(self._past, [name for name, look in first_looks.items() if look is FirstLook.NONE])
         past_runs = [run for run, is_old in self._past.items() if is_old]
-        self._outbox.drop(
-            past_runs, [name for name, look in first_looks.items() if look is not FirstLook.ALL]
-        )
+        sinks = [name for name, look in first_looks.items() if look is not FirstLook.ALL]
+        self._outbox.drop(past_runs, sinks)
         self._outbox.release(self._past, batch=f"over at {now}")
         self._past.clear()
 

@@ -224,11 +224,7 @@ class InactivityMonitor:
         together: dict[str, Together] = {}
         for location, runs in by_location.items():
             shortest = min(awake - watched.arrived_at for watched in runs)
-            members = [
-                watched
-                for watched in runs
-                if awake - watched.arrived_at - shortest <= watched.usual_pause_seconds
-            ]
+            members = [run for run in runs if awake - run.arrived_at - shortest <= run.usual_pause_seconds]
             since = datetime.fromtimestamp(now - shortest, UTC).strftime("%Y-%m-%d %H:%M UTC")
             same_step = len({watched.run_pipeline.log.metadata.last_step for watched in members}) == 1
             count = len({training[watched.run_pipeline.id] for watched in members})
@@ -267,10 +263,8 @@ def _logs_of_same_processes(over: Sequence[WatchedRun], runs: Iterable[WatchedRu
     """Return the other logs of the processes that write some logs: one may say why they ended."""
     ids = {watched.run_pipeline.id for watched in over}
     writers = {name for watched in over for name in watched.run_pipeline.log.metadata.writers}
-    other_runs = (watched for watched in runs if watched.run_pipeline.id not in ids)
-    return [
-        watched for watched in other_runs if not writers.isdisjoint(watched.run_pipeline.log.metadata.writers)
-    ]
+    others = (watched for watched in runs if watched.run_pipeline.id not in ids)
+    return [other for other in others if not writers.isdisjoint(other.run_pipeline.log.metadata.writers)]
 
 
 def _seconds_of_trainings(

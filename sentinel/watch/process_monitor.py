@@ -253,11 +253,7 @@ class ProcessMonitor:
 
     def _meet(self, awake: float) -> None:
         """Search for the ranks of the runs whose processes are known, now and then."""
-        due = [
-            writer
-            for writer in self._writers.values()
-            if writer.handle is not None and awake >= writer.meet_at
-        ]
+        due = [writer for writer in self._writers.values() if writer.is_to_meet(awake)]
         if not due or (awake < self._scan_at and awake > self._host_at):
             return
         cpu_before = self._clock.cpu_seconds()
@@ -279,9 +275,7 @@ class ProcessMonitor:
         self._scan_at = max(self._scan_at, self._rest_until(cpu_before, awake))
 
     def _handle_count(self) -> int:
-        return sum(
-            len(writer.team.descriptors) + (writer.handle is not None) for writer in self._writers.values()
-        )
+        return sum(writer.handle_count for writer in self._writers.values())
 
     def _follow_writer(self, writer: WriterProcess, match: LogWriter | None) -> None:
         """Keep a handle of the process that writes a log."""

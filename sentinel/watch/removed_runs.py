@@ -71,11 +71,10 @@ def forget(
 ) -> None:
     """End the open incidents of runs as lost, notify the sinks of that, and forget the runs."""
     guard = Guard()
-    news = {
-        run_pipeline.id: guard(run_pipeline.log.run, "letting go", partial(_end_incidents, run_pipeline))
-        or ()
-        for run_pipeline in run_pipelines
-    }
+    news: dict[str, Sequence[Change]] = {}
+    for run_pipeline in run_pipelines:
+        end = partial(_end_incidents, run_pipeline)
+        news[run_pipeline.id] = guard(run_pipeline.log.run, "letting go", end) or ()
     Recorder(store, policies).record(run_pipelines, news, now)
     store.forget(news)
     _log.info("let go of %s, whose logs are gone", "1 run" if len(news) == 1 else f"{len(news)} runs")

@@ -41,11 +41,8 @@ class SiblingWatch:
         """Return the changes by run id. Runs that were over at their initial scan only count as siblings."""
         if RULE not in self._pipeline.detectors:
             return {}
-        comparable = [
-            (watched, watched.run_pipeline.means)
-            for watched in runs
-            if watched.run_pipeline.means and not watched.failures
-        ]
+        sound = [watched for watched in runs if not watched.failures]
+        comparable = [(watched, means) for watched in sound if (means := watched.run_pipeline.means)]
         changes: dict[str, Sequence[Change]] = {}
         for watched, means in comparable if self._healthy else ():
             if not watched.past:

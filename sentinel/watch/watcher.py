@@ -245,11 +245,8 @@ class Watcher:
                 watched.run_pipeline = self._restore(watched.run_pipeline.log.run)
         advances = self._pipeline.advance([watched.run_pipeline for watched in runs], points, read_at=awake)
         self._backlog.note_duration(self._clock.monotonic() - awake)
-        news = {
-            run_advance.run_pipeline.id: run_advance.changes
-            for run_advance in advances
-            if run_advance.changes and not run_advance.failure
-        }
+        changed = [advance for advance in advances if advance.changes and not advance.failure]
+        news = {advance.run_pipeline.id: advance.changes for advance in changed}
         for watched, advance in zip(runs, advances, strict=True):
             if advance.ingested.read_issues and not is_gone(watched.run_pipeline.log.run.path):
                 self._reports.warn_of(advance.ingested.read_issues)
@@ -319,12 +316,9 @@ class Watcher:
         up_to_date = [watched for watched in running if watched.due_since is None]  # the others are active
         changes = self._inactivity.news(up_to_date, self._clock.monotonic(), self._clock.now(), guard)
         self._stop_failed(running, guard)
-        watched_runs = [
-            watched
-            for watched in running
-            if not watched.failures and (remind or changes.get(watched.run_pipeline.id))
-        ]
-        self._record(watched_runs, changes, reminders=True)
+        sound = [watched for watched in running if not watched.failures]
+        notable = [watched for watched in sound if remind or changes.get(watched.run_pipeline.id)]
+        self._record(notable, changes, reminders=True)
         self._record_runs({watched.run_pipeline.id for watched in running if watched.is_end_unrecorded})
 
     def _forget(self, awake: float, now: float) -> None:

@@ -50,9 +50,7 @@ class Watchers:
         when_available(self._begin_delivery, self._stop, self._service, self._delivery.announce)
         first, *others = self._parts
         service = self._service.without_systemd()  # a slow server must not starve the watchdog
-        threads = [
-            threading.Thread(target=self._watch, args=(config, service), daemon=True) for config in others
-        ]
+        threads = [threading.Thread(target=self._watch, args=(part, service), daemon=True) for part in others]
         for thread in threads:
             thread.start()
         self._watch(first, self._service)

@@ -40,6 +40,15 @@ class WriterProcess(msgspec.Struct):
     reported: bool = True  # whether the result of the sampling was asked for since it is there
     activity: tuple[int, Activity] | None = None  # points of an inactive run, and what it does since
 
+    @property
+    def handle_count(self) -> int:
+        """The handles that are open for it and for its ranks."""
+        return len(self.team.descriptors) + (self.handle is not None)
+
+    def is_to_meet(self, awake: float) -> bool:
+        """Return whether its ranks are to be searched for again."""
+        return self.handle is not None and awake >= self.meet_at
+
     def forget(self) -> None:
         """Let the process be searched for anew, because the run may continue in another one."""
         self.log_writer = None

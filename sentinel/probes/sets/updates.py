@@ -95,9 +95,8 @@ class _Step(NamedTuple):
         import torch
 
         weights = self.old.float()
-        return torch.stack(
-            [(_sample(self.parameter).float() - weights).square().sum(), weights.square().sum()]
-        )
+        update = _sample(self.parameter).float() - weights
+        return torch.stack([update.square().sum(), weights.square().sum()])
 
     def moved(self) -> "torch.Tensor":
         """Return whether any weight is another one."""
