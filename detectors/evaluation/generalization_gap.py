@@ -30,8 +30,9 @@ The loss also rises where a classifier becomes too sure of itself while its accu
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
 stays info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it
-is at its best, the finding is info. The rule judges nothing while the training loss rises at least half as
-far, which is a divergence. Evaluation data that grow harder in a run look the same.
+is at its best, the finding is info, and the card says nothing. The rule judges nothing while the training
+loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run look the
+same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -48,7 +49,7 @@ from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Vari
 from sentinel.detectors.evaluation.bests import ENDS, FELL, GAP, LONG, REACH, SHORT, ends_above, with_gap
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.standing import AT_BEST
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE, Course, Mean, Standing
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE, Course, Mean, Standing
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
@@ -154,7 +155,9 @@ def generalization_gap(
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
     return verdicts(
-        with_gap(points.with_columns(rose=_rose_at_each_of_few())).fill_nan(None),
+        with_gap(points.with_columns(rose=_rose_at_each_of_few()))
+        .fill_nan(None)
+        .with_columns(_detects_better().alias(EXCUSED)),
         found={
             "rose": rose,
             "loses": of_loss & risen & signed,
@@ -166,8 +169,8 @@ def generalization_gap(
         },
         lasts=of_loss & ((rise > least / 2) | rose),
         severities={
-            INFO: ~(ends | rose)
-            & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises) | _detects_better())
+            INFO: _detects_better()
+            | (~(ends | rose) & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises)))
         },
         judged={
             SkipReason.FEW_POINTS: (pl.col(INDEX) >= SHORT) | rose,
