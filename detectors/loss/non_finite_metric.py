@@ -2,6 +2,7 @@
 
 ## What it catches
 A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
+One evaluation beside a training loss that goes on is info, unless the run ends with it.
 A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps;
 while the loss goes on it is info below twenty, since such steps were skipped. A loss that falls to exactly 0
 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of its mean. Of all other metrics,
@@ -43,6 +44,7 @@ NAN = "GE-nan", "A-nan-debug"
 GRADIENT = "the gradient norm has been {seen} for {needed} points"
 ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its mean left NaN out"
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
+FOUND = *BAD, INFO  # the last of one evaluation
 BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13", "N-loss-part-overflow")
 REACH = 50  # points in which an ordinary loss is looked for
 NORMS = 20  # points whose median is the norm before
@@ -88,7 +90,7 @@ PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice,
         "never": Variant(
             "{tag} has been {seen} from the start", (*NAN, "A-nan-data", "N-nan-first-backward"), BAD
         ),
-        "broken": Variant("{tag} is {seen}", BROKEN, BAD),
+        "broken": Variant("{tag} is {seen}", BROKEN, FOUND),
         "zeros": Variant(ZEROS, (*NAN, "A-nan-data"), (CRITICAL,)),
     },
 )
@@ -126,6 +128,7 @@ def non_finite_metric(
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     sound = pl.col(Signal.LOSS) != 0
     of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
+    is_alone = (of_evaluation & sound & ~pl.col("twice") & ~pl.col(ENDED)).fill_null(False)
     never = broken & seen_max(VALUE, REACH, REACH).is_null() & ~is_of(Signal.OTHER_METRIC)
     return verdicts(
         measured,
@@ -141,10 +144,11 @@ def non_finite_metric(
             "zeros": zeros,
         },
         lasts=bad,
-        # Steps whose gradient is not finite are skipped as long as the loss goes on.
+        # Steps whose gradient is not finite are skipped as long as the loss goes on, which says as well that
+        # the weights with which one evaluation overflowed are sound.
         severities={
-            WARNING: ~pl.col("twice") | (is_of(Signal.OTHER_METRIC) & ~in_a_row(bad, REACH)),
-            INFO: sound & ~in_a_row(bad, scaled_points),
+            WARNING: ~(pl.col("twice") | is_alone) | (is_of(Signal.OTHER_METRIC) & ~in_a_row(bad, REACH)),
+            INFO: sound & pl.when(is_gradient).then(~in_a_row(bad, scaled_points)).otherwise(is_alone),
         },
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )
