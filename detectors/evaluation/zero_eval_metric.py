@@ -3,8 +3,8 @@
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
-or F1 needs 25, or 10 while the training loss has fallen so far; of a run that is over, all of 4 are enough,
-and while it goes on all of the first 10, 15 or 20. Five in a row are enough of a metric that was above 0
+or F1 needs 25, or 10 while the training loss has fallen so far; while the run goes on all of the first 10, 15
+or 20. Of a run that is over, all of 4 are enough. Five in a row are enough of a metric that was above 0
 before, and of a run that is over the last four, if these are more than half. Nothing is said where the same
 metric of another class or threshold is above 0.
 Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
@@ -36,7 +36,7 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE, Every
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -89,7 +89,8 @@ def zero_eval_metric(
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
     ends = pl.col(SUMS_UP) & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
     fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
-    at_end = of_score & pl.col(SUMS_UP) & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
+    of_whole = (of_score & pl.col(SUMS_UP)) | pl.col(ENDED)
+    at_end = of_whole & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
     never_rose = at_end | (
         pl.when(of_score & has_learned.fill_null(False))
         .then(pl.col("learned") == 0)
