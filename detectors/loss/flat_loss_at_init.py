@@ -10,7 +10,9 @@ noise below 9 %, neither at its lowest nor surely lower, with a plan, at guessin
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
-Of a discriminator the card alone speaks: it has never been better than one that gives one half to all.
+Another one tells of a run of ten rows and 80 steps or more that is over, and stood still in all of them.
+Of a discriminator the card alone speaks: it has never been better than one that gives one half to all. So it
+does of a preference loss that never left its start.
 
 ## Why it matters
 Nearly always this is wiring: unknown or frozen weights, a cut graph, wrong labels, a rate far too small.
@@ -39,7 +41,7 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import warms_up
-from sentinel.detectors.schema import ENDED, EXCUSED, STEP, SUMS_UP, VALUE, First
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SIGNAL, STEP, SUMS_UP, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
@@ -67,6 +69,8 @@ from sentinel.detectors.whole_run import (
 EVERY = 5  # points between two verdicts
 MOST = 200  # points of a third of the run, at most
 FEW = 20  # points of a gradient of zero
+FEW_ROWS = 24  # points up to which a run may be a trial,
+TRIAL = 80  # steps, if it has no more
 RISEN = 10  # points of a loss that only rose
 ROSE = 0.01  # share of its first value by which it rose at least
 RESTS = 0.0005  # share of its level within which it rests, and lies at the cost of guessing
@@ -87,11 +91,12 @@ CUT = ("O3", "O21", "O4", "O2", "O1")
 SLOW = ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
 GUESSES = ("O1", "O7", "L8", "O2", "O3", "O4", "O5", "O21", "O12", "GV")
+OTHERS = Signal.DISCRIMINATOR_LOSS, Signal.PREFERENCE_LOSS  # of these the cards alone speak
 APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient that changes nothing
 
 
 @detector(
-    judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.DISCRIMINATOR_LOSS),
+    judges=(Signal.LOSS, Signal.EVAL_LOSS, *OTHERS),
     uses=(*BESIDE, *map(First, BESIDE), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
     settings=CLASSES,
     history=History(recent=MOST, head=MOST, coarse=True),
@@ -128,6 +133,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "loss-never-below-its-start",
         "never-better-than-even",
         "no-cheaper-than-guessing",
+        "stands-still",
     ),
 )
 def flat_loss_at_init(
@@ -143,14 +149,14 @@ def flat_loss_at_init(
         pl.col(column) for column in (Signal.TOTAL_STEPS, "start", "gradient", "most")
     )
     over, never, guesses, flat = (pl.col(column) for column in ("over", "never", "guesses", "flat"))
-    of_opponent = is_of(Signal.DISCRIMINATOR_LOSS)  # of which the card alone speaks
+    of_others = pl.any_horizontal(is_of(signal) for signal in OTHERS)
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
     context = context.with_columns(
         first=start_value(VALUE),
         risen=recent_median(VALUE, RISEN),
         scatter=recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN),
         lowest=seen_min(VALUE, MOST, MOST),
-        **{EXCUSED: _tells_classes_apart()},
+        tells_apart=_tells_classes_apart(),
     ).with_columns(classes=(2 ** (pl.col("risen") / log(2)).round()).cast(pl.Float64))
     off_guessing = ((pl.col(level) / pl.col("chance") - 1).abs() for level in ("start", "now"))
     measured = (
@@ -164,7 +170,7 @@ def flat_loss_at_init(
         .with_columns(concludes=pl.col(SUMS_UP) & (pl.col(ENDED) | _is_clear(least_steps)))
         .with_columns(
             over=pl.col("concludes") & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
-            never=~of_opponent
+            never=~of_others
             & pl.col("concludes")
             & never_fell(least_steps, least_fall)
             & _did_its_part(waits=2)
@@ -176,7 +182,7 @@ def flat_loss_at_init(
             # The largest fall that is none: more at the cost of guessing, and once nothing more comes.
             bound=least_fall + doubtful_fall * (over.cast(pl.Int8) + guesses.cast(pl.Int8)),
         )
-        .with_columns(flat=_is_flat(doubtful_fall))
+        .with_columns(flat=_is_flat(doubtful_fall), **{EXCUSED: pl.col("tells_apart") | _is_trial()})
     )
     rose = _rose_to_guessing()
     return verdicts(
@@ -185,7 +191,7 @@ def flat_loss_at_init(
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
         | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
-        | {SkipReason.EXPLAINED: ~(_knows_its_task() | pl.col(EXCUSED))}
+        | {SkipReason.EXPLAINED: ~(_knows_its_task() | pl.col("tells_apart"))}
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,
@@ -216,6 +222,17 @@ def _is_clear(least_steps: int) -> pl.Expr:
     guesses = pl.col("guesses") & (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
     waited = pl.col(Signal.TOTAL_STEPS).is_not_null() | guesses | (epoch >= LONG).fill_null(False)
     return rests | (~creeps & many & waited)
+
+
+def _is_trial() -> pl.Expr:
+    """Return whether a training loss of few rows may be that of a trial of some batches.
+
+    Beside an accuracy, rows without an epoch and a learning rate are epochs; see `never_fell`.
+    """
+    names_neither = pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
+    of_epochs = pl.col("poor").is_not_null() & names_neither
+    is_short = (pl.col(INDEX) < FEW_ROWS) & pl.col(SIGNAL).is_in([Signal.LOSS, Signal.PREFERENCE_LOSS])
+    return is_short & ~is_training(TRIAL, EPOCHS) & ~of_epochs
 
 
 def _did_its_part(waits: int) -> pl.Expr:

@@ -1,13 +1,14 @@
 """The training loss has left its best level and stays far above it.
 
 ## What it catches
-A loss whose recent points lie above its best level by more than 30 %, four in five of them, and by more than
-15 standard errors of the level. Recent are the last 20 points. With fewer than 120 points they are the last
-10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12 standard errors. While the
-loss comes back, by a tenth of the rise within these points, it stays nowhere and the rule waits. Of a run
-that is over with six to ten points, the last third lies as far above the first third. And a critic whose loss
-is 1000 times that of its start, and far beyond the square of any reward, without a gain; or leaps to 1000
-times the largest of its last 50 points at once, while the reward does not rise.
+A loss, also one of preferences, whose recent points lie above its best level by more than 30 %, four in five
+of them, and by more than 15 standard errors of the level. Recent are the last 20 points. With fewer than 120
+points they are the last 10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12
+standard errors. While the loss comes back, by a tenth of the rise within these points, it stays nowhere and
+the rule waits. Of a run that is over with six to ten points, the last third lies as far above the first
+third. And a critic whose loss is 1000 times that of its start, and far beyond the square of any reward,
+without a gain; or leaps to 1000 times the largest of its last 50 points at once, while the reward does not
+rise.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
@@ -76,7 +77,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
 
 
 @detector(
-    judges=(Signal.LOSS, Signal.VALUE_LOSS),
+    judges=(Signal.LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
     uses=(*ELSE, *COMPANIONS, Signal.LEARNING_RATE),
     history=LEVELS,
     at_end=True,
@@ -139,7 +140,7 @@ def loss_divergence(
     middle = (pl.col("best") * pl.col("level")).sqrt()
     return verdicts(
         measured,
-        judged={SkipReason.NOT_SUPERVISED: of_critic | is_supervised()}
+        judged={SkipReason.NOT_SUPERVISED: of_critic | is_of(Signal.PREFERENCE_LOSS) | is_supervised()}
         | {SkipReason.FEW_POINTS: few | has_points(EARLIEST + 1), SkipReason.RANGE: few | rise.is_not_null()},
         found={
             "diverged": ~of_critic
