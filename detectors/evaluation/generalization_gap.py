@@ -10,8 +10,8 @@ is info unless the training loss lies below half of the held-out one. From 40 ev
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
 training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best. Of only three
-evaluations each is worse than the one before and the last one 8 % above the first, while the training loss
-fell by a tenth, and one metric became worse or none better.
+evaluations, or four, each is worse than the one before and the last one 8 % above the first, while the
+training loss fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
@@ -79,7 +79,7 @@ COSTS = (  # metrics of which less is better, and of which the card alone speaks
 LOST = (
     "loss on held-out data stands at {level:.4g} after a best of {best:.4g}: {lost:.0%} of its gain is gone"
 )
-ROSE = "loss on held-out data rose at each of three evaluations, from {first:.4g} to {value:.4g}"
+ROSE = "loss on held-out data rose from evaluation to evaluation, from {first:.4g} to {value:.4g}"
 RISEN = "loss on held-out data stands at {level:.4g}, {rise:.1%} above its best of {best:.4g}"
 OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
@@ -181,20 +181,22 @@ def generalization_gap(
 
 
 def _rose_at_each_of_few() -> pl.Expr:
-    """Return whether a run is over whose loss rose at each of three evaluations, while a metric got worse or
-    none better.
+    """Return whether a run is over whose loss rose at each of three evaluations, or four, while a metric got
+    worse or none better.
     """
     value = pl.col(VALUE)
     first = start_value(VALUE)
-    before = value.shift(1).over(SERIES)
-    rises = (before > first) & (value > before) & (value > (1 + ENDS["rise"]) * first) & (first > 0)
-    begins, ends = _course(Signal.LOSS)
+    is_first = pl.col(INDEX) == 0
+    falls = ((value <= value.shift(1).over(SERIES)) & ~is_first).cum_sum().over(SERIES) > 0
+    rises = ~falls & (value > (1 + ENDS["rise"]) * first) & (first > 0)
+    of_training = [_course(signal) for signal in (Signal.LOSS, Signal.PREFERENCE_LOSS)]
+    begins, ends = (pl.coalesce(parts) for parts in zip(*of_training, strict=True))
     gains = [last - begin for begin, last in map(_course, METRICS)]
     gains += [begin - last for begin, last in map(_course, COSTS)]
     is_better = pl.any_horizontal(gain > 0 for gain in gains).fill_null(False)
     is_worse = pl.any_horizontal(gain < 0 for gain in gains).fill_null(False)
     memorises = (ends < FELL * begins).fill_null(False) & (is_worse | ~is_better)
-    return pl.col(ENDED) & (pl.col(INDEX) == SHORT - 1) & rises & memorises & ~was_resumed()
+    return pl.col(ENDED) & pl.col(INDEX).is_in([SHORT - 1, SHORT]) & rises & memorises & ~was_resumed()
 
 
 def _course(signal: Signal) -> tuple[pl.Expr, pl.Expr]:
