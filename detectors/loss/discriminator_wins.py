@@ -1,4 +1,4 @@
-"""The discriminator of adversarial networks tells all samples apart, and the generator learns nothing more.
+"""One of two adversarial networks has won: the discriminator tells all samples apart, or takes all for real.
 
 ## What it catches
 A loss of the discriminator whose median over the last 50 points is below 0.02, while that of the generator is
@@ -7,17 +7,21 @@ several parts) rest at other levels: of them a discriminator's whose median over
 quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
 below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed
 1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
+And the generator has won: the median of the discriminator's loss over the last 50 points is twice that of
+giving one half to every sample, while that of the generator is below 0.1.
 A generator that also restores its input or its target goes on learning from that: while its reconstruction
-loss is a tenth below its start, all of this is a note.
+loss is a tenth below its start, the discriminator's victory is a note.
 
 ## Why it matters
 A discriminator that is sure gives hardly a gradient to the generator, which stays where it is or leaps about.
-The samples do not come closer to the data, and the run rarely recovers by itself.
+The samples do not come closer to the data, and the run rarely recovers by itself. One that takes all samples
+for real tells the generator nothing either.
 
 ## What to do
 Make the two equals: a lower learning rate or fewer steps for the discriminator, a higher rate for the
 generator. Smooth the labels, put noise on what the discriminator sees, or take a loss that does not saturate:
-hinge, least squares, or Wasserstein with a gradient penalty.
+hinge, least squares, or Wasserstein with a gradient penalty. Where the discriminator has lost, look first
+whether its weights are trained at all, and with which rate.
 
 ## When it is wrong
 The loss of a Wasserstein critic has either sign and says nothing of this kind; where a loss was negative,
@@ -30,6 +34,7 @@ vanishes as the discriminator becomes perfect. Where neither wins, the two terms
 to 2 ln 2; at 0.02 it gives 99 % to what is right.
 """
 
+from math import log
 from typing import Annotated
 
 import polars as pl
@@ -49,6 +54,8 @@ TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
 AT_ONE = 0.03  # by which a generator's squared error may miss that of samples all told to be false
 LEAST = 30  # points that suffice
+FOOLED = 4 * log(2)  # of a discriminator: twice the cross-entropy of giving one half to every sample
+PASSES = 0.1  # loss of a generator whose samples pass for real
 RESTORES = 0.9  # times its first reconstruction loss below which a generator goes on learning
 
 
@@ -85,6 +92,11 @@ RESTORES = 0.9  # times its first reconstruction loss below which a generator go
             "(at the start {generator_start:.3g})",
             ("N-discriminator-wins",),
             (INFO, WARNING),
+        ),
+        "fooled": Variant(
+            "the discriminator's loss is {level:.3g}, worse than a coin's, while the generator's is "
+            "{generator_level:.3g}: every sample is taken for real",
+            ("N-discriminator-wins", "O2", "O7", "O1"),
         ),
     },
 )
@@ -125,6 +137,7 @@ def discriminator_wins(
     far = ((falls & grows) | surely) & (pl.col("generator_start") > 0)
     restores = (pl.col("restored") < RESTORES * pl.col("restored_start")).fill_null(False)
     lost = (generator > growth * pl.col("generator_start")) | (generator > most)
+    fooled = (level > FOOLED) & generator.is_between(0, PASSES)
     return verdicts(
         measured,
         judged={
@@ -136,8 +149,14 @@ def discriminator_wins(
             "saturated": (level < least) & (pl.col("generator_off") < AT_ONE),
             "won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost,
             "far": far,
+            "fooled": fooled & (pl.col(INDEX) >= NOW - 1),
         },
         severities={WARNING: ~restores},
-        lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")),
-        below=pl.when(level < recovered).then(recovered).otherwise(2 * least_share * pl.col("start")),
+        lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")) | fooled,
+        above=pl.when(fooled).then(FOOLED),
+        below=pl.when(fooled)
+        .then(None)
+        .when(level < recovered)
+        .then(recovered)
+        .otherwise(2 * least_share * pl.col("start")),
     )
