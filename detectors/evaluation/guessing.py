@@ -17,6 +17,15 @@ GUESSES = 8
 FEW_GUESSES = 5
 """Evaluations that suffice where the loss began above that of a guess, or does not fall."""
 
+FEWEST_GUESSES = 3
+"""Evaluations that suffice where each of them is a guess to the third digit, by the accuracy and the loss."""
+
+NEAREST = 0.02
+"""Fraction by which each accuracy of so few may miss that of guessing."""
+
+NEAREST_LN = 0.003
+"""Fraction by which the loss of so few may miss that of guessing."""
+
 ABOVE_LN = 1.05
 """Times ln n above which such a loss began."""
 
@@ -79,13 +88,13 @@ def with_guess(points: pl.LazyFrame) -> pl.LazyFrame:
     without them.
     """
     lows = {
-        use: pl.min_horizontal(recent_median(use, REACH, at_least=FEW_GUESSES), use)
+        use: pl.min_horizontal(recent_median(use, REACH, at_least=FEWEST_GUESSES), use)
         for use in (Signal.EVAL_LOSS, Signal.LOSS)
     }
     first = {use: pl.col(First(use).column) for use in lows}
     return points.with_columns(
-        classes=(1 / recent_median(VALUE, REACH, at_least=FEW_GUESSES)).round(),
-        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=FEW_GUESSES),
+        classes=(1 / recent_median(VALUE, REACH, at_least=FEWEST_GUESSES)).round(),
+        level=recent_median(Signal.EVAL_LOSS, REACH, at_least=FEWEST_GUESSES - 1),  # as of the one before
         eval_loss_low=lows[Signal.EVAL_LOSS],
         stirs=pl.coalesce((first[use] - low) / first[use].abs() for use, low in lows.items()) > STIRS,
     )
@@ -101,7 +110,7 @@ def guesses() -> pl.Expr:
     classes = pl.col("classes")
     chance = 1 / classes
     surprise = classes.log()
-    off = (recent_median(VALUE, REACH, at_least=FEW_GUESSES) / chance - 1).abs()
+    off = (recent_median(VALUE, REACH, at_least=FEWEST_GUESSES) / chance - 1).abs()
     far = FAR * chance * (1 - chance)
     always_near = (classes > 1) & (pl.col("highest") < chance + far) & (pl.col("lowest") > chance - far)
     usual, came_down = (
@@ -111,5 +120,14 @@ def guesses() -> pl.Expr:
     first = pl.col(First(Signal.EVAL_LOSS).column)
     least = pl.min_horizontal(first, surprise)
     learns_nothing = ~pl.col("stirs") | (first > ABOVE_LN * surprise)
-    enough = (pl.col(INDEX) + 1 >= GUESSES) | learns_nothing
+    count = pl.col(INDEX) + 1
+    enough = (count >= GUESSES) | (learns_nothing & ((count >= FEW_GUESSES) | is_exact_guess()))
     return always_near & at_guess & enough & (pl.col("eval_loss_low") >= (1 - LEARNS) * least)
+
+
+def is_exact_guess() -> pl.Expr:
+    """Return whether each evaluation is a guess to the third digit. Reads what `guesses` reads."""
+    classes = pl.col("classes")
+    off = [(pl.col(name) * classes - 1).abs() < NEAREST for name in ("lowest", "highest")]
+    costs = [(pl.col(name) / classes.log() - 1).abs() < NEAREST_LN for name in ("level", "eval_loss_low")]
+    return ((classes > 1) & pl.all_horizontal(*off, *costs)).fill_null(False)
