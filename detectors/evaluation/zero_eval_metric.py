@@ -6,7 +6,8 @@ is measured after each epoch and the training loss is not known to have fallen b
 or F1 needs 25, or 10 while the training loss has fallen so far; while the run goes on all of the first 10, 15
 or 20. Of a run that is over, all of 4 are enough. Five in a row are enough of a metric that was above 0
 before, and of a run that is over the last four, if these are more than half. Nothing is said where the same
-metric of another class or threshold is above 0.
+metric of another class or threshold is above 0. And at the end an average precision or an overlap that never
+passed 0.01 at ten evaluations or more, and does not begin to rise.
 Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
 
@@ -38,7 +39,7 @@ from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, metric_name, recent_max
+from sentinel.detectors.stats import NOTHING, metric_name, recent_max, recent_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 REACH = 50  # evaluations
@@ -46,6 +47,9 @@ METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Si
 LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 AT_END = 4  # evaluations of a run that is over, at all of which a score is 0, or at the last of which
+HARDLY = 0.01  # an average precision or overlap of that is next to nothing
+MANY = 10  # evaluations after which next to nothing is too little
+LEAVES = 2  # times its usual value: one that begins to rise
 FALLEN = 0.7  # of its first value: a loss that has learned something
 
 
@@ -59,10 +63,13 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
     hold=1,  # a verdict rests on several evaluations already
     clear=1,
     cause=Cause.EVALUATION,
-    evidence={"name": Measure("metric", Unit.TEXT)},
+    evidence={"name": Measure("metric", Unit.TEXT), "highest": Measure("best so far", Unit.SHARE)},
     variants={
         "fell": Variant("{name} fell to exactly 0 and stays there", ("V6", "V5", "V3")),
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
+        "hardly": Variant(
+            "{name} never passed {highest:.2g}: next to nothing is found", ("V3", "V4", "O7", "O1", "L8")
+        ),
     },
     reads=("metric-never-left-its-start", "no-better-than-a-coin"),
 )
@@ -101,20 +108,25 @@ def zero_eval_metric(
     # An error rate has no such end; where its card found something it may be over again.
     of_errors = pl.col(SIGNAL) == Signal.EVAL_ERROR_RATE
     is_zero = ~of_errors & (fell | never_rose)
+    rests = pl.col("last") < LEAVES * recent_median(VALUE, REACH, at_least=MANY)
+    hardly = (
+        (~of_errors & ~of_score & pl.col(ENDED) & (pl.col("highest") < HARDLY) & rests)
+        & ~_has_another(HARDLY)
+    ).fill_null(False)
     return verdicts(
         measured,
         judged={
             SkipReason.FEW_POINTS: is_zero | of_errors | (pl.col(VALUE) > 0),
             SkipReason.EXPLAINED: ~(is_zero & pl.col(EXCUSED)),
         },
-        found={"fell": is_zero & fell, "zero": is_zero},
+        found={"fell": is_zero & fell, "zero": is_zero, "hardly": hardly},
         below=pl.lit(NOTHING),
     )
 
 
-def _has_another() -> pl.Expr:
-    """Return whether another tag of the same metric is above 0."""
-    above = {metric: pl.col(Every(metric).column).list.max() > 0 for metric in METRICS}
+def _has_another(least: float = 0.0) -> pl.Expr:
+    """Return whether another tag of the same metric is above what is least."""
+    above = {metric: pl.col(Every(metric).column).list.max() > least for metric in METRICS}
     return pl.any_horizontal(
         (pl.col(SIGNAL) == metric) & is_above for metric, is_above in above.items()
     ).fill_null(False)
