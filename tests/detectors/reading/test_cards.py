@@ -137,7 +137,7 @@ def test_a_card_stands_for_detectors_and_causes_that_exist(card):
 def test_what_kept_its_start_waits_for_a_part_of_the_plan_or_the_end(claim):
     """A dip heals as often as not; what lies below the start learned nothing that is left."""
     for bar in card_of(claim).running:
-        lost = dict.fromkeys(bar.needs, 1.0) | dict.fromkeys(bar.excuses, -1.0)
+        lost = {name: max(1.0, least) for name, least in bar.needs.items()} | dict.fromkeys(bar.excuses, -1.0)
         assert bar.allows(lost | {"below_start": 0.2})
         assert bar.progress or not bar.allows(lost | {"below_start": 0.05})
 

@@ -173,3 +173,11 @@ def test_a_claim_is_not_told_because_the_one_it_yields_to_became_stricter():
     cards = {one.claim: one for one in with_rivals([card.claim], 2.0)}
     assert cards[card.claim].over.page_from == card.over.page_from
     assert cards[card.yields_to] is card_of(card.yields_to)
+
+
+def test_a_reward_that_ends_at_its_worst_far_below_its_start_is_told_once_it_has_stayed_there():
+    rose = np.linspace(-10, 40, 12)
+    fell = np.r_[rose, np.linspace(20, -200, 8), np.full(20, -200.0)] + NOISE[:40] / 20
+    steps = found("reward-collapse", Signal.REWARD, fell)["step"]
+    assert steps.min() == 23
+    assert variants("reward-collapse", Signal.REWARD, np.r_[fell[:20], rose, rose + 40]) == set()
