@@ -18,13 +18,15 @@ Tags may contain ``*`` (see ``Patterns``). If several profiles have a mark in th
 of its tags counts, and on a tie the one that extends more profiles. A profile without marks exists only to be
 extended.
 
+`make docs` writes all of them into ``profiles.json``, a profile a line, by which logs are read: to parse so
+many files would take longer than to read a short log.
+
 The statistics of a histogram, such as ``fc/weight#std``, mean what their ending says, unless the histogram is
 one of rewards and the like. Any other tag that its profile does not name is the user's own: the fallback
 reads it word by word. What it does not understand may get a signal by its role in the run; see `roles.gaps`.
 """
 
 import re
-import tomllib
 from collections import ChainMap
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
@@ -55,6 +57,9 @@ __all__ = [
 IGNORE = "ignore"
 """The word in the configuration for a tag that is no signal."""
 
+PROFILES = Path(__file__).parent / "profiles.json"
+"""What the files of all profiles say, by their names."""
+
 _MAX_MEANINGS = 1 << 14  # that a Naming remembers, since runs of one project log the same tags
 
 _OF_RETURNS = lazy_pattern("reward|return|episode|advantage|action", re.IGNORECASE)
@@ -76,20 +81,6 @@ class Origin(Enum):
     PROFILE = "profile"
 
 
-class _Table(msgspec.Struct, frozen=True, dict=True):
-    """The file of a profile. What precedes its tables is all that recognises a framework, and read first."""
-
-    text: str
-
-    @cached_property
-    def head(self) -> Mapping[str, Any]:
-        return tomllib.loads(self.text.partition("\n[")[0])
-
-    @cached_property
-    def whole(self) -> Mapping[str, Any]:
-        return tomllib.loads(self.text)
-
-
 class Profile(msgspec.Struct, frozen=True, dict=True):
     """How one framework names its metrics. ``lineage`` has its own table and those that it extends."""
 
@@ -101,23 +92,23 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
     formats: Collection[str]
     summary: Collection[str]
     shows: Collection[str]
-    lineage: Sequence[_Table]
+    lineage: Sequence[Mapping[str, Any]]
 
     @cached_property
     def names(self) -> Patterns:
         """The meanings by tag. Raises ValueError for a signal that does not exist."""
         rows: dict[str, Meaning | None] = {}
         for table in self.lineage:
-            for tag, meaning in table.whole.get("signals", {}).items():
+            for tag, meaning in table.get("signals", {}).items():
                 rows.setdefault(tag, _stored_meaning(meaning))
-            for tag in table.whole.get("ignore", ()):
+            for tag in table.get("ignore", ()):
                 rows.setdefault(tag, None)
         return Patterns(rows, self.prefixes)
 
     @cached_property
     def words(self) -> Mapping[str, str]:
         """The signals, or "ignore", that replace those which the fallback finds."""
-        return ChainMap(*(table.whole.get("words", {}) for table in self.lineage))
+        return ChainMap(*(table.get("words", {}) for table in self.lineage))
 
     def meaning(self, tag: str) -> Meaning | None:
         """Return the meaning of ``tag``; None if the tag is no signal or not known to the profile."""
@@ -128,8 +119,7 @@ class Profile(msgspec.Struct, frozen=True, dict=True):
 @cache
 def profiles() -> Mapping[str, Profile]:
     """Return all profiles by name."""
-    folder = Path(__file__).parent / "profiles"
-    tables = {path.stem: _Table(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.toml"))}
+    tables = msgspec.json.decode(PROFILES.read_bytes())
     return {name: _profile(name, tables) for name in tables}
 
 
@@ -139,20 +129,20 @@ def summaries() -> tuple[str, ...]:
     return tuple(tag for profile in profiles().values() for tag in profile.summary)
 
 
-def _profile(name: str, tables: Mapping[str, _Table]) -> Profile:
-    lineage = [tables[name]]
-    while "extends" in lineage[-1].head:
-        lineage.append(tables[lineage[-1].head["extends"]])
-    head = tables[name].head
+def _profile(name: str, tables: Mapping[str, Mapping[str, Any]]) -> Profile:
+    table = tables[name]
+    lineage = [table]
+    while "extends" in lineage[-1]:
+        lineage.append(tables[lineage[-1]["extends"]])
     return Profile(
         name=name,
-        title=head["title"],
-        source=head["source"],
-        prefixes=next((table.head["prefixes"] for table in lineage if "prefixes" in table.head), [""]),
-        marks=head.get("marks", ()),
-        formats=head.get("formats", ()),
-        summary=head.get("summary", ()),
-        shows=head.get("shows", ()),
+        title=table["title"],
+        source=table["source"],
+        prefixes=next((above["prefixes"] for above in lineage if "prefixes" in above), [""]),
+        marks=table.get("marks", ()),
+        formats=table.get("formats", ()),
+        summary=table.get("summary", ()),
+        shows=table.get("shows", ()),
         lineage=lineage,
     )
 

@@ -269,10 +269,11 @@ def rewritten(text: str) -> str:
 
 if __name__ == "__main__":
     from tests.sinks import messages
-    from tests.tools import examples, schemas
+    from tests.tools import examples, schemas, tables
     from tests.tools.coverage import COVERAGE, written
 
-    Path(str(catalogue.ENTRIES)).write_bytes(catalogue.as_json(catalogue.pages()))
+    for path, table_text in tables.texts():
+        path.write_bytes(table_text)
     for page in PAGES:
         page.write_text(rewritten(page.read_text()))
     COVERAGE.write_text(written())
