@@ -205,10 +205,9 @@ def gone(outcome: Curves, companion: Curves) -> Floats:
     1 is a policy that always does the same.
     """
     del outcome
-    has_start = companion.start > 0
-    return np.where(has_start, 1 - companion.end / np.where(has_start, companion.start, 1.0), np.nan).clip(
-        -10, 1
-    )
+    start = np.where(companion.start > 0, companion.start, np.nan)
+    measured: Floats = (1 - companion.end / start).clip(-10, 1)
+    return measured
 
 
 @beside("kl", "nats, as a logarithm to base 10")
