@@ -229,3 +229,15 @@ def _misses_warm_up() -> pl.Expr:
     at_planned_peak = (pl.col(VALUE) / pl.coalesce("planned_peak", "start") - 1).abs() < PRECISION
     saw_warm_up = pl.col("start_step") < EARLY_FRACTION * pl.col("warm_up")
     return at_planned_peak & saw_warm_up & (pl.col(STEP) > pl.col("end"))
+
+
+def planned_steps() -> pl.Expr:
+    """Return the planned steps: those that are stated, or those of the planned epochs at the pace so far.
+
+    A rule lists both signals in ``uses`` and the setting in ``settings``. A plan that was passed counts
+    something else.
+    """
+    epoch = pl.col(Signal.EPOCH)
+    epochs = pl.col(Setting.EPOCHS)
+    at_this_pace = pl.when(epoch.is_between(0, epochs, closed="right")).then(pl.col(STEP) * epochs / epoch)
+    return pl.coalesce(Signal.TOTAL_STEPS, at_this_pace)

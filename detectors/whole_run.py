@@ -131,20 +131,25 @@ def is_training(steps: int, epochs: pl.Expr | int) -> pl.Expr:
     return pl.any_horizontal(long).fill_null(False)
 
 
+def counts_epochs() -> pl.Expr:
+    """Return whether rows without an epoch and a learning rate, beside a poor accuracy, are epochs: whoever
+    logs single batches logs the rate, too. Reads the columns of `with_whole`.
+    """
+    return pl.col("poor") & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
+
+
 def never_fell(steps: int, least_fall: float) -> pl.Expr:
     """Return whether a loss ends no lower than it began, by what few rows can tell.
 
-    Reads the columns of `with_whole` and `thirds.with_fall`. Rows without an epoch and a learning rate,
-    beside an accuracy, are epochs: whoever logs single batches logs the rate, too. A loss on held-out data
-    must be the same throughout, and so must that of a resumed run, for longer.
+    Reads the columns of `with_whole` and `thirds.with_fall`. A loss on held-out data must be the same
+    throughout, and so must that of a resumed run, for longer.
     """
     rows = pl.col("rows")
     poor = pl.col("poor")
     alone = (rows >= MIN_ROWS_ALONE) & (pl.col("range") < MAX_QUIET_RANGE)
     enough = pl.when(poor.is_null()).then(alone).otherwise(poor & (rows >= BEGINNING_ROWS))
     no_lower = pl.col("fell_by").is_between(-MAX_RISE, least_fall)
-    epochs = poor & pl.col(Signal.EPOCH).is_null() & pl.col(Signal.LEARNING_RATE).is_null()
-    trained = epochs | is_training(
+    trained = counts_epochs() | is_training(
         steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(MIN_EPOCHS_WITH_ACCURACY)
     )
     resumed = pl.col("resumed").fill_null(False)

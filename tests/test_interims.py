@@ -188,3 +188,15 @@ def test_a_training_accuracy_that_lags_behind_its_loss_is_not_told_while_it_runs
     }
     log = log_of_epochs(tmp_path / "training.csv", **series)
     assert first_told(log, "class-collapse", "unmatched") is None
+
+
+def test_planned_epochs_are_a_plan(tmp_path):
+    (tmp_path / "config.yaml").write_text("num_train_epochs: 60\n")
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(60, learns_from=60))
+    assert first_told(log, "class-collapse", "guess") == 20
+
+
+def test_of_a_run_with_a_plan_fewer_points_tell(tmp_path):
+    (tmp_path / "config.yaml").write_text("max_steps: 25\n")
+    log = log_of_epochs(tmp_path / "training.csv", **guessing(25, learns_from=25))
+    assert first_told(log, "flat-loss-at-init", "never-fell") == 10

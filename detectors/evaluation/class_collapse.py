@@ -49,7 +49,9 @@ from sentinel.detectors.evaluation.guessing import (
     with_guess,
 )
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.schedules import planned_steps
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, SUMS_UP, VALUE
+from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     is_of,
@@ -84,7 +86,8 @@ SURELY = 3  # standard errors
 
 @detector(
     judges=(Signal.EVAL_ACCURACY, Signal.ACCURACY),
-    uses=(*USED, Signal.TOTAL_STEPS, *ELSE),
+    uses=(*USED, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
+    settings=(Setting.EPOCHS,),
     history=History(recent=REACH, head=REACH),
     at_end=True,
     at_interims=True,
@@ -141,7 +144,7 @@ def class_collapse(
         rests=resting(value, REACH),
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
-        passed=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_share,
+        passed=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share,
     )
     at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
     at_interim = pl.col(SUMS_UP) & ~pl.col(ENDED) & held_out & ~few_samples

@@ -5,8 +5,8 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
-So it is at 10, 15, 20, 30, 40, 60, ... points while the run goes on: if all are alike, or from 20 on, with
-noise below 9 %, neither at its lowest nor surely lower, with a plan, at guessing or for 20 epochs.
+So it is at 10, 15, 20, 30, 40, 60, ... points while the run goes on: if all are alike, or with noise below
+9 % and neither at its lowest nor surely lower: with a plan, or from 20 points on at guessing or in 20 epochs.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -41,7 +41,7 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
-from sentinel.detectors.schedules import warms_up
+from sentinel.detectors.schedules import planned_steps, warms_up
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SIGNAL, STEP, SUMS_UP, VALUE, First
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
@@ -62,6 +62,7 @@ from sentinel.detectors.whole_run import (
     MANY,
     MIN_ROWS_FOR_THIRDS,
     WHOLE,
+    counts_epochs,
     is_training,
     never_fell,
     with_whole,
@@ -99,7 +100,7 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS, *OTHERS),
     uses=(*BESIDE, *map(First, BESIDE), Signal.TOTAL_STEPS, *CONTEXT, *ELSE, *FINDS),
-    settings=CLASSES,
+    settings=(*CLASSES, Setting.EPOCHS),
     history=History(recent=MOST, head=MOST, coarse=True),
     every=EVERY,
     at_end=True,
@@ -147,13 +148,12 @@ def flat_loss_at_init(
     least_fall: Annotated[float, "share of the start by which a loss must fall to have moved"] = 0.02,
     doubtful_fall: Annotated[float, "the same at a level of guessing, and once the run is over"] = 0.01,
 ) -> pl.LazyFrame:
-    plan, start, gradient, most = (
-        pl.col(column) for column in (Signal.TOTAL_STEPS, "start", "gradient", "most")
-    )
+    plan, start, gradient, most = (pl.col(column) for column in ("plan", "start", "gradient", "most"))
     over, never, guesses, flat = (pl.col(column) for column in ("over", "never", "guesses", "flat"))
     of_others = pl.any_horizontal(is_of(signal) for signal in OTHERS)
     context = points.with_columns(warms_up=warms_up(MOST), gradient=recent_max(pl.col(Signal.GRAD_NORM), FEW))
     context = context.with_columns(
+        plan=planned_steps(),
         first=start_value(VALUE),
         risen=recent_median(VALUE, RISEN),
         scatter=recent_max(pl.col(VALUE), RISEN) + recent_max(-pl.col(VALUE), RISEN),
@@ -219,11 +219,14 @@ def _is_clear(least_steps: int) -> pl.Expr:
     """
     rests = pl.col("range") < PRECISION
     creeps = (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
-    many = (pl.col("rows") >= MIN_ROWS_FOR_THIRDS) & (pl.col("spread") < NOISY)
+    has_plan = pl.col("plan").is_not_null()
+    many = has_plan | (pl.col("rows") >= MIN_ROWS_FOR_THIRDS)
+    smooth = (pl.col("spread") < NOISY).fill_null(True)
     epoch = pl.col(Signal.EPOCH)
-    guesses = pl.col("guesses") & (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
-    waited = pl.col(Signal.TOTAL_STEPS).is_not_null() | guesses | (epoch >= LONG).fill_null(False)
-    return rests | (~creeps & many & waited)
+    long = (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
+    guesses = (pl.col("guesses") & (long | counts_epochs())).fill_null(False)
+    waited = has_plan | guesses | (epoch >= LONG).fill_null(False)
+    return rests | (~creeps & many & smooth & waited)
 
 
 def _is_trial() -> pl.Expr:
@@ -239,7 +242,7 @@ def _is_trial() -> pl.Expr:
 
 def _did_its_part(waits: int) -> pl.Expr:
     """Return whether so many waits are over, in a run with a plan."""
-    return pl.col(Signal.TOTAL_STEPS).is_null() | (pl.col("trained") >= waits * pl.col("wait"))
+    return pl.col("plan").is_null() | (pl.col("trained") >= waits * pl.col("wait"))
 
 
 def _is_flat(doubtful_fall: float) -> pl.Expr:
