@@ -181,8 +181,6 @@ class Detector(Declaration, frozen=True, kw_only=True):
         variant, whatever the rule put there. The rule keeps the columns of the frame, and may leave out rows
         that it can never judge. Raises TypeError for an unknown parameter, polars' errors for another frame.
         """
-        import polars as pl
-
         from sentinel.detectors import schema
         from sentinel.detectors.schema import FINDINGS, VALUE
 
@@ -195,16 +193,15 @@ class Detector(Declaration, frozen=True, kw_only=True):
             is_usual = all(self.parameters[name].default == it for name, it in of_rule.items())
             usual = None if is_usual else self._of_rule(points, {})
             found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
-        if self.at_interims:
-            found = self._with_interims(points, found, of_rule)
-        return (
-            found.with_columns([schema.capped(self.informs)] if self.informs else [])
-            .filter(self.due)
-            .select(*FINDINGS, VALUE, *self.evidence)
+        of_interims = (schema.SUMS_UP, schema.ENDED) if self.at_interims else ()
+        findings = _collected(
+            found.filter(self.due)
+            .select(*FINDINGS, VALUE, *self.evidence, *of_interims)
             .sort(schema.SERIES, schema.INDEX)
-            # Streaming, and other optimisations than this one, cost more than they save on such frames.
-            .collect(engine="in-memory", optimizations=pl.QueryOptFlags.none().update(comm_subexpr_elim=True))
         )
+        if self.at_interims:
+            findings = self._with_interims(points, findings, of_rule).drop(of_interims)
+        return findings.with_columns(schema.capped(self.informs)) if self.informs else findings
 
     def _of_rule(self, points: "pl.DataFrame", parameters: Mapping[str, Any]) -> "pl.LazyFrame":
         """Return the rows of the rule with all columns of FINDINGS, among them how bad each is."""
@@ -222,36 +219,45 @@ class Detector(Declaration, frozen=True, kw_only=True):
         )
 
     def _with_interims(
-        self, points: "pl.DataFrame", found: "pl.LazyFrame", parameters: Mapping[str, Any]
-    ) -> "pl.LazyFrame":
+        self, points: "pl.DataFrame", findings: "pl.DataFrame", parameters: Mapping[str, Any]
+    ) -> "pl.DataFrame":
         """Return findings that say, where the run so far is judged as a whole, what nothing else shows.
 
-        Such a finding stays until that is judged again.
+        Such a finding stays until that is judged again. Only of series with one the rule judges the rows
+        alone, too.
         """
         import polars as pl
 
         from sentinel.detectors.schema import ENDED, INDEX, INTERIM, SERIES, SEVERITY, SUMS_UP
 
-        if not points[SUMS_UP].any():
-            return found
-        of_row = self._of_rule(points.with_columns(pl.lit(value=False).alias(SUMS_UP)), parameters)
-        pages = (pl.col(SEVERITY) >= Severity.WARNING) & (pl.col("of_row").fill_null(0) < pl.col(SEVERITY))
-        return (
-            found.drop(INTERIM)
-            .join(
-                of_row.select(SERIES, INDEX, of_row=SEVERITY),
-                on=[SERIES, INDEX],
-                how="left",
-                maintain_order="left",
-            )
-            .with_columns(pl.when(SUMS_UP).then(pages.fill_null(value=False) & ~pl.col(ENDED)).alias(INTERIM))
-        )
+        may_page = pl.col(SUMS_UP) & ~pl.col(ENDED) & (pl.col(SEVERITY) >= Severity.WARNING)
+        paging = {*findings.filter(may_page)[SERIES]}
+        if not paging:
+            return findings.with_columns(pl.when(SUMS_UP).then(pl.lit(value=False)).alias(INTERIM))
+        of_series = points.filter(pl.col(SERIES).is_in([*paging]))
+        alone = of_series.with_columns(pl.lit(value=False).alias(SUMS_UP))
+        of_row = _collected(self._of_rule(alone, parameters).select(SERIES, INDEX, of_row=SEVERITY))
+        joined = findings.join(of_row, on=[SERIES, INDEX], how="left", maintain_order="left")
+        pages = may_page & (pl.col("of_row").fill_null(0) < pl.col(SEVERITY))
+        interim = pl.when(SUMS_UP).then(pages.fill_null(value=False)).alias(INTERIM)
+        return joined.with_columns(interim).drop("of_row")
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Return the rows of `look` that have a verdict."""
         from sentinel.detectors.schema import SEVERITY
 
         return self.detect(points, parameters).drop_nulls(SEVERITY)
+
+
+def _collected(frame: "pl.LazyFrame") -> "pl.DataFrame":
+    """Return the rows of a frame as small as windows are.
+
+    Streaming, and other optimisations than this one, cost more than they save there.
+    """
+    import polars as pl
+
+    only_common_parts = pl.QueryOptFlags.none().update(comm_subexpr_elim=True)
+    return frame.collect(engine="in-memory", optimizations=only_common_parts)
 
 
 def detector(
