@@ -22,6 +22,7 @@ import pytest
 
 import sentinel
 from sentinel.catalogue import load
+from sentinel.common.lazy_pattern import _LazyPattern
 from sentinel.sources.console import lines
 from sentinel.sources.readers import records, words
 from tests.near_matches import near_matches
@@ -53,7 +54,7 @@ SHORT = {
 TRUSTED = {
     ("sentinel.detectors.api", "_FIRST_STEP"),  # reads pages of detectors, which are code
     ("sentinel.sources.wandb.messages", "_DESCRIPTION"),  # reads the source of wandb as it is installed
-    ("sentinel.testing.golden", "_FENCE"),  # reads pages of the one who runs the test
+    ("sentinel.testing.golden", "_GOLDEN_FENCE"),  # reads pages of the one who runs the test
 }
 
 
@@ -70,6 +71,8 @@ def within(value: object, depth: int = 4) -> Iterator[re.Pattern[Any]]:
     """Yield the patterns in a value of a module."""
     if isinstance(value, re.Pattern):
         yield value
+    elif isinstance(value, _LazyPattern):
+        yield re.compile(value.pattern, value.flags)
     elif depth and isinstance(value, dict):
         for one in [*value, *value.values()]:
             yield from within(one, depth - 1)
