@@ -57,6 +57,7 @@ _NAMING = lazy_pattern(
     re.IGNORECASE,
 )
 _LONG_FORM = lazy_pattern(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_REWARD = lazy_pattern(r"(?:.*[^a-z])?(?:rewards?|returns?)(?:[^a-z].*)?", re.IGNORECASE)
 _VALUE_COLUMN = lazy_pattern(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _OF_ROWS = lazy_pattern(
     r"(?:sample|image|img|file|case|patient|subject|item)(?:[ _]?(?:id|name|path))?|uu?id|path|filename",
@@ -289,13 +290,15 @@ class Table:
     def _tells_training(self, at: int, rows: Sequence[Sequence[str]]) -> bool:
         """Return whether a column of labels says which training a row is of, and not what was measured.
 
-        Where nothing counts the rows, each may be the result of a training.
+        Where nothing counts the rows, each may be the result of a training. Who earns a reward beside others
+        may be a baseline that learns nothing, such as a random policy, or play against them.
         """
         if not self.header or self.step < 0 or _LONG_FORM.fullmatch(self.header[at]):
             return False
         names = [self.header[value] for value in self.values]
         is_only = len(names) == 1 and bool(_VALUE_COLUMN.fullmatch(names[0]))
-        return not is_only and not any(phase(row[at]) for row in rows)
+        earns = any(_REWARD.fullmatch(name) for name in names)
+        return not is_only and not earns and not any(phase(row[at]) for row in rows)
 
     def _names_series(self, name: str, column: Sequence[str]) -> bool:
         """Return whether a column of texts names the series: its texts come again, or its name says so."""

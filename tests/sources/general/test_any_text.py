@@ -233,6 +233,14 @@ def test_a_column_that_tells_what_was_measured_names_it(name, text, count):
     assert {row.names[-2:] for row in read} == {(f"{text} loss", f"{text} acc")}
 
 
+def test_who_earns_a_reward_beside_others_need_not_be_trained():
+    methods = ("ppo", "random")
+    read = rows_of(
+        "algo,episode,mean_reward", *(f"{m},{n},{n * (m == 'ppo')}" for m in methods for n in range(1, 9))
+    )
+    assert {(row.label, row.names) for row in read} == {("", (f"{m} mean_reward",)) for m in methods}
+
+
 def parts(data, cuts):
     """The data in pieces that end with a line."""
     whole = data[: end_of_lines(data)]
