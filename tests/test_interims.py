@@ -156,6 +156,12 @@ def test_a_loss_that_is_always_the_same_is_told_at_its_tenth_point(tmp_path):
     assert first_told(log, "flat-loss-at-init", "never-fell") == 10
 
 
+def test_batches_of_which_few_digits_are_logged_are_alike_for_some_time(tmp_path):
+    log = tmp_path / "metrics.jsonl"
+    write(log, [0.693] * 15 + [round(0.693 * 0.95**n, 3) for n in range(40)])
+    assert first_told(log, "flat-loss-at-init", "never-fell") is None
+
+
 def test_a_loss_that_creeps_away_from_its_start_is_not_told_while_it_runs(tmp_path):
     log = log_of_epochs(tmp_path / "training.csv", **guessing(100, learns_from=45, creeps=3e-4))
     assert first_told(log, "flat-loss-at-init", "never-fell") is None

@@ -5,8 +5,9 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
-So it is at 10, 15, 20, 30, 40, 60, ... points while the run goes on: if all are alike, or with noise below
-9 % and neither at its lowest nor surely lower: with a plan, or from 20 points on at guessing or in 20 epochs.
+So it is while the run goes on, at 10, 15, 20, 30, 40, 60, ... points: if all are alike (20 of batches without
+a plan); or with noise below 9 %, neither at its lowest nor surely lower, with a plan, or from 20 points on at
+guessing or in 20 epochs.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -215,7 +216,8 @@ def _is_clear(least_steps: int) -> pl.Expr:
     """Return whether a run that goes on shows clearly enough that its loss rests at its start.
 
     A loss at its lowest, or surely lower than it began, may be about to leave. Of the noise of small batches
-    it is not known. Without a plan, slow learning looks alike for long, except at the cost of guessing.
+    it is not known. Without a plan, slow learning looks alike for long, except at the cost of guessing. Where
+    few digits of it are logged, single batches are alike for some time, and epochs or evaluations are not.
     """
     rests = pl.col("range") < PRECISION
     creeps = (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
@@ -226,7 +228,8 @@ def _is_clear(least_steps: int) -> pl.Expr:
     long = (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
     guesses = (pl.col("guesses") & (long | counts_epochs())).fill_null(False)
     waited = has_plan | guesses | (epoch >= LONG).fill_null(False)
-    return rests | (~creeps & many & smooth & waited)
+    of_epochs = is_of(Signal.EVAL_LOSS) | counts_epochs() | (pl.col("rows") <= epoch + 1)
+    return (rests & (many | of_epochs.fill_null(False))) | (~creeps & many & smooth & waited)
 
 
 def _is_trial() -> pl.Expr:
