@@ -193,14 +193,11 @@ class Detector(Declaration, frozen=True, kw_only=True):
             is_usual = all(self.parameters[name].default == it for name, it in of_rule.items())
             usual = None if is_usual else self._of_rule(points, {})
             found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
-        of_interims = (schema.SUMS_UP, schema.ENDED) if self.at_interims else ()
-        findings = _collected(
-            found.filter(self.due)
-            .select(*FINDINGS, VALUE, *self.evidence, *of_interims)
-            .sort(schema.SERIES, schema.INDEX)
-        )
         if self.at_interims:
-            findings = self._with_interims(points, findings, of_rule).drop(of_interims)
+            found = found.with_columns(schema.at_interims())
+        findings = _collected(
+            found.filter(self.due).select(*FINDINGS, VALUE, *self.evidence).sort(schema.SERIES, schema.INDEX)
+        )
         return findings.with_columns(schema.capped(self.informs)) if self.informs else findings
 
     def _of_rule(self, points: "pl.DataFrame", parameters: Mapping[str, Any]) -> "pl.LazyFrame":
@@ -217,30 +214,6 @@ class Detector(Declaration, frozen=True, kw_only=True):
             .with_columns(pl.col(SEVERITY).fill_null(severity_of(declared)))
             .with_columns(pl.when(pl.col(SEVERITY) > Severity.CLEAN).then(VARIANT))
         )
-
-    def _with_interims(
-        self, points: "pl.DataFrame", findings: "pl.DataFrame", parameters: Mapping[str, Any]
-    ) -> "pl.DataFrame":
-        """Return findings that say, where the run so far is judged as a whole, what nothing else shows.
-
-        Such a finding stays until that is judged again. Only of series with one the rule judges the rows
-        alone, too.
-        """
-        import polars as pl
-
-        from sentinel.detectors.schema import ENDED, INDEX, INTERIM, SERIES, SEVERITY, SUMS_UP
-
-        may_page = pl.col(SUMS_UP) & ~pl.col(ENDED) & (pl.col(SEVERITY) >= Severity.WARNING)
-        paging = {*findings.filter(may_page)[SERIES]}
-        if not paging:
-            return findings.with_columns(pl.when(SUMS_UP).then(pl.lit(value=False)).alias(INTERIM))
-        of_series = points.filter(pl.col(SERIES).is_in([*paging]))
-        alone = of_series.with_columns(pl.lit(value=False).alias(SUMS_UP))
-        of_row = _collected(self._of_rule(alone, parameters).select(SERIES, INDEX, of_row=SEVERITY))
-        joined = findings.join(of_row, on=[SERIES, INDEX], how="left", maintain_order="left")
-        pages = may_page & (pl.col("of_row").fill_null(0) < pl.col(SEVERITY))
-        interim = pl.when(SUMS_UP).then(pages.fill_null(value=False)).alias(INTERIM)
-        return joined.with_columns(interim).drop("of_row")
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
         """Return the rows of `look` that have a verdict."""

@@ -82,7 +82,7 @@ FINDINGS: dict[str, pl.DataType] = {
     BELOW: pl.Float64(),  # the same of points below it
     SKIPPED: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
     LOOK: pl.Int8(),  # sentinel.detectors.reading.looks.Look: what score cards say; null where none was read
-    INTERIM: pl.Boolean(),  # whether only the run so far as a whole shows it; null where that is not judged
+    INTERIM: pl.Boolean(),  # whether the run so far as a whole shows it; null where that is not judged
 }
 
 
@@ -122,6 +122,12 @@ def capped(informs: Collection[str]) -> pl.Expr:
     return (
         pl.when(is_quiet).then(pl.lit(Severity.INFO, FINDINGS[SEVERITY])).otherwise(SEVERITY).alias(SEVERITY)
     )
+
+
+def at_interims() -> pl.Expr:
+    """Return whether a rule pages where it judges the run so far as a whole; null in other rows."""
+    pages = ~pl.col(ENDED) & (pl.col(SEVERITY) >= Severity.WARNING)
+    return pl.when(SUMS_UP).then(pages.fill_null(value=False)).alias(INTERIM)
 
 
 class Last(msgspec.Struct, frozen=True):

@@ -51,7 +51,7 @@ class Track(msgspec.Struct):
     before_lost: State | None = None
     final: bool = False  # it began with a verdict on a run that was over
     look: Look = Look.WELL  # the last one
-    interim: bool = False  # what the last one found
+    interim: bool = False  # the last one found what the rows before it did not show
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -71,7 +71,7 @@ class Track(msgspec.Struct):
         if last.look is not None:
             self.look = self._next_look(last.look)
         if last.interim is not None:
-            self.interim = last.interim
+            self.interim = last.interim and (not self.streak or self.streak[-1] < last.severity)
         if not last.severity:
             self.streak = []
             self.clean += 0 if is_again else rows
