@@ -1,7 +1,5 @@
 """What only the run so far as a whole shows is told at interims, stays in between, and ends at one."""
 
-import json
-
 import numpy as np
 import polars as pl
 import pytest
@@ -14,10 +12,8 @@ from sentinel.detectors.interims import is_interim, next_interim
 from sentinel.detectors.schema import SERIES, SUMS_UP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import verdicts
-from sentinel.pipeline import Pipeline
 from sentinel.replays.replaying import replay
-from sentinel.sources.base import Run
-from sentinel.sources.json.lines import JsonLines
+from tests.test_conclusion import follow, read, write
 
 INTERIMS = [10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
 
@@ -43,28 +39,12 @@ def high_as_a_whole(points: pl.LazyFrame) -> pl.LazyFrame:
     return verdicts(points, found={"high": pl.col(SUMS_UP) & (pl.col(VALUE) > 0.5) & (last > 0.5)})
 
 
-def follow(log):
-    def fail(name, run, error):
-        raise error
-
-    pipeline = Pipeline((high_as_a_whole,), {}, {}, fail)
-    return pipeline, pipeline.track(Run(log, "jsonl", JsonLines(log)), "a")
-
-
-def write(log, values, begin=0):
-    with log.open("a") as file:
-        for step, value in enumerate(values, begin):
-            file.write(json.dumps({"step": step, "train/loss": value, "train/lr": 0.1}) + "\n")
+def judge(log):
+    return follow(log, (high_as_a_whole,))
 
 
 def told(pipeline, run_pipeline):
-    changes = []
-    more = True
-    while more:
-        (advance,) = pipeline.advance([run_pipeline])
-        assert advance.failure is None
-        changes += advance.changes
-        more = advance.more
+    changes = read(pipeline, run_pipeline)
     return [(str(c.event), c.incident.fired_step, c.incident.resolved_step) for c in changes]
 
 
@@ -75,17 +55,17 @@ def values(high):
 
 def test_it_is_told_at_an_interim_and_over_at_one(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50)))
-    assert told(*follow(tmp_path / "a.jsonl")) == [("firing", 14, None), ("resolved", 14, 59)]
+    assert told(*judge(tmp_path / "a.jsonl")) == [("firing", 14, None), ("resolved", 14, 59)]
 
 
 def test_what_is_high_in_between_is_not_told(tmp_path):
     write(tmp_path / "a.jsonl", values(range(41, 59)))
-    assert told(*follow(tmp_path / "a.jsonl")) == []
+    assert told(*judge(tmp_path / "a.jsonl")) == []
 
 
 def test_a_run_that_ends_otherwise_takes_it_back(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50))[:56])
-    pipeline, run_pipeline = follow(tmp_path / "a.jsonl")
+    pipeline, run_pipeline = judge(tmp_path / "a.jsonl")
     assert told(pipeline, run_pipeline) == [("firing", 14, None)]
     (advance,) = pipeline.finalize([run_pipeline])
     assert [change.incident.resolved_step for change in advance.changes] == [55]
@@ -103,16 +83,16 @@ def test_any_cut_tells_the_same(tmp_path_factory, high, cuts, reload):
     whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
     write(whole, losses)
     grown.touch()
-    pipeline, run_pipeline = follow(grown)
+    pipeline, run_pipeline = judge(grown)
     changes = []
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(losses)], strict=True):
         write(grown, losses[begin:end], begin)
         changes += told(pipeline, run_pipeline)
         if reload:
             state = run_pipeline.dump()
-            pipeline, run_pipeline = follow(grown)
+            pipeline, run_pipeline = judge(grown)
             assert run_pipeline.restore(state)
-    assert changes == told(*follow(whole))
+    assert changes == told(*judge(whole))
 
 
 def log_of_epochs(log, **series):
