@@ -2,14 +2,14 @@
 
 ## What it catches
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
-nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, of fifty. Once the run is
-over: the same of five, and of three while the loss did not fall by a tenth; an accuracy that rests for eight
-below its best or, below 80 %, for most of the run; one that had only 2 or 3 values there, at 4 evaluations or
-more; one that stayed at 1/n for eight (five if the loss began above ln n or does not fall, three if both are
-those of a guess to the third digit) while the held-out loss was never below ln n, as if guessing among n
-classes; and a training accuracy that did not rise while the loss fell by a tenth or to nothing. While it goes
-on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out accuracy that rests below its best for ten, and
-after 30 % of a known plan one that guesses or had few values.
+nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, after fifty epochs or a
+hundred evaluations. Once the run is over: the same of five, and of three while the loss did not fall by a
+tenth; an accuracy that rests for eight below its best or, below 80 %, for most of the run; one that had only
+2 or 3 values there, at 4 evaluations or more; one that stayed at 1/n for eight (five if the loss began above
+ln n or does not fall, three if both are those of a guess to the third digit) while the held-out loss was
+never below ln n, as if guessing among n classes; and a training accuracy that did not rise while the loss
+fell by a tenth or to nothing. While it goes on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out
+accuracy that rests below its best for ten, and after 30 % of a known plan one that guesses or had few values.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in its
 plot.
 
@@ -68,6 +68,7 @@ from sentinel.detectors.whole_run import beginning, ending, rests_since
 
 AT_END = 5  # evaluations of a run that is over
 AT_LEAST = 3  # the same where the training loss fell by little, or each evaluation is a guess
+ROUNDS = 100  # evaluations that say as much as 50 epochs; of a round of federated training each may be a step
 STUCK = 10  # evaluations that a held-out accuracy rests in a run that goes on
 RESTS = 8  # evaluations that an accuracy rests, or in which it has few values
 ANSWERS = 3  # different accuracies that are few
@@ -150,7 +151,8 @@ def class_collapse(
     at_interim = pl.col(SUMS_UP) & ~pl.col(ENDED) & held_out & ~few_samples
     whole = at_end | (at_interim & pl.col("passed").fill_null(False))
     unstirred = (held_out & ~pl.col("stirs")).fill_null(False)
-    waited = pl.col("passed").fill_null(unstirred | (count >= REACH))
+    has_seen_enough = (pl.col(Signal.EPOCH) >= REACH).fill_null(False) | (count >= ROUNDS)
+    waited = pl.col("passed").fill_null(unstirred | has_seen_enough)
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
     tells_early = held_out & ((pl.col("fall") < FALL).fill_null(False) | is_exact_guess())
     at_least = pl.when(tells_early).then(AT_LEAST).otherwise(AT_END)

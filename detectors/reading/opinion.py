@@ -324,8 +324,10 @@ def _suspects(
 
 
 def _epochs(part: Part, epochs: Floats, counts: Floats) -> Floats:
-    """Return how many epochs, or evaluations of an outcome on held-out data, series have seen."""
-    return epochs if part.role is Role.TRAINING_LOSS else counts
+    """Return how many epochs series have seen. A held-out loss moves from its first evaluations on, so that
+    these are counted.
+    """
+    return counts if part.role is Role.HELD_OUT_LOSS else epochs
 
 
 def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: Bools) -> Bools:
