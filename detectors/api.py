@@ -262,11 +262,12 @@ def detector(
     """
     if reads:
         from sentinel.detectors.reading.cards import card_of
-        from sentinel.detectors.reading.opinion import EVIDENCE, HISTORY, uses_of, variant_of
+        from sentinel.detectors.reading.opinion import EVIDENCE, HISTORY, SETTINGS, uses_of, variant_of
 
         at_end = True
         history = history.with_at_least(HISTORY)
         uses = (*uses, *(use for use in uses_of(reads) if use not in uses))
+        settings = (*settings, *(setting for setting in SETTINGS if setting not in settings))
         variants = {**variants, **{claim: variant_of(card_of(claim)) for claim in reads}}
         evidence = {**evidence, **EVIDENCE}
         stricter = (stricter or Strictness()).with_larger(CARD_BAR)

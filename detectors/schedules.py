@@ -3,7 +3,8 @@
 import polars as pl
 
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.reading.roles import PARTS, Role
+from sentinel.detectors.schema import INDEX, SERIES, SIGNAL, STEP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, of_buckets, recent_max, resting, seen_max, start_value
@@ -77,6 +78,9 @@ MAX_HARDLY_RISEN = 1.05
 
 MIN_HARDLY_RUNGS = 4
 """Changes in which it did so."""
+
+HELD_OUT = [signal for signal, part in PARTS.items() if part.role in (Role.METRIC, Role.HELD_OUT_LOSS)]
+"""Signals of evaluations."""
 
 RECENT_FRACTION = 0.2
 """Fraction of the run, the last one, within which a warm-up that continues has risen."""
@@ -235,9 +239,14 @@ def planned_steps() -> pl.Expr:
     """Return the planned steps: those that are stated, or those of the planned epochs at the pace so far.
 
     A rule lists both signals in ``uses`` and the setting in ``settings``. A plan that was passed counts
-    something else.
+    something else. Evaluations at consecutive steps from the first on are those of epochs, where the log
+    counts none.
     """
     epoch = pl.col(Signal.EPOCH)
     epochs = pl.col(Setting.EPOCHS)
     at_this_pace = pl.when(epoch.is_between(0, epochs, closed="right")).then(pl.col(STEP) * epochs / epoch)
-    return pl.coalesce(Signal.TOTAL_STEPS, at_this_pace)
+    of_each_epoch = pl.col(SIGNAL).is_in(HELD_OUT) & pl.col(STEP).is_between(pl.col(INDEX), pl.col(INDEX) + 1)
+    evaluated = pl.when(epoch.is_null() & of_each_epoch & (pl.col(INDEX) < epochs)).then(
+        epochs + pl.col(STEP) - pl.col(INDEX) - 1
+    )
+    return pl.coalesce(Signal.TOTAL_STEPS, at_this_pace, evaluated)

@@ -50,7 +50,7 @@ from sentinel.detectors.evaluation.guessing import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import planned_steps
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, SUMS_UP, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -146,6 +146,7 @@ def class_collapse(
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
         passed=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share,
+        **{EXCUSED: few_samples & ~pl.col(ENDED)},  # which tell little while a run goes on
     )
     at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
     at_interim = pl.col(SUMS_UP) & ~pl.col(ENDED) & held_out & ~few_samples

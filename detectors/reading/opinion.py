@@ -24,6 +24,7 @@ from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
 from sentinel.detectors.reading.looks import Look, looks
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_of
+from sentinel.detectors.schedules import planned_steps
 from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
@@ -45,6 +46,7 @@ from sentinel.detectors.schema import (
     Course,
     Standing,
 )
+from sentinel.detectors.settings import Setting
 from sentinel.detectors.severity import INFO, WARNING
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import FIRST_INTERVALS, Floats, Ints, first_of_mostly, was_resumed
@@ -57,6 +59,9 @@ HISTORY = History(recent=ROWS, head=FIRST_INTERVALS + 1, earlier=1, coarse=True)
 
 COURSES = tuple(Course(signal) for signal in PARTS)
 
+SETTINGS = (Setting.EPOCHS,)
+"""What the cards ask of the settings of a run: how long it is."""
+
 LOSSES = Role.HELD_OUT_LOSS, Role.TRAINING_LOSS
 
 STANDINGS = {
@@ -64,6 +69,9 @@ STANDINGS = {
     for role in (Role.METRIC, Role.HELD_OUT_LOSS)
 }
 """What tells a measurement of companions while a run goes on: how they stand."""
+
+PLAN = "planned_steps"
+"""The column with the steps that are planned at a look."""
 
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
@@ -224,7 +232,7 @@ class _Points(msgspec.Struct, frozen=True, dict=True):
 def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:
     """Return what the cards say at the looks of a frame."""
     cards = with_rivals(claims, bar)
-    placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
+    placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64), **{PLAN: planned_steps()})
     least = min(card.over.least_points for card in cards)
     due = placed.filter(is_look & (pl.col(INDEX) + 1 >= least))
     while_running = due.drop(use.column for use in COURSES if use.column in due.columns)
@@ -272,7 +280,7 @@ class _Progress(msgspec.Struct, frozen=True):
     @classmethod
     def of_rows(cls, rows: pl.DataFrame) -> "_Progress":
         """Return this of series that are at one row each."""
-        plan_share = rows.select(pl.col(STEP) / pl.col(Signal.TOTAL_STEPS)).to_series().to_numpy()
+        plan_share = rows.select(pl.col(STEP) / pl.col(PLAN)).to_series().to_numpy()
         epochs = rows[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
         return cls(rows[INDEX].to_numpy() + 1.0, rows[ENDED].to_numpy(), plan_share, epochs)
 
@@ -399,7 +407,7 @@ def _of_series(
     in_time = {card.claim for card in of_start if _may_yet_leave(points, last_row, card, part.role)}
     beyond = {claim: card for claim, card in beyond.items() if claim not in in_time}
     of_claims = [card for claim, card in beyond.items() if claim in claims and card.yields_to not in beyond]
-    plan_share = np.array([last_row[STEP] / (last_row.get(Signal.TOTAL_STEPS) or np.nan)])
+    plan_share = np.array([last_row[STEP] / (last_row[PLAN] or np.nan)])
     epoch = last_row.get(Signal.EPOCH)
     epochs = _epochs(part, np.array([np.nan if epoch is None else epoch]), counts)
     paging = [
@@ -486,7 +494,7 @@ def _may_yet_leave(points: _Points, last_row: _Row, card: Card, role: Role) -> b
     a run before, and then twice the evaluations that a card needs tell enough.
     """
     was_evaluated = role is Role.METRIC and last_row[INDEX] + 1 >= ENOUGH * card.over.least_points
-    plan = 0.0 if last_row[ENDED] and was_evaluated else last_row.get(Signal.TOTAL_STEPS) or 0.0
+    plan = 0.0 if last_row[ENDED] and was_evaluated else last_row[PLAN] or 0.0
     return last_row[STEP] < MIN_PROGRESS * plan or points.resumed[last_row[SERIES]]
 
 

@@ -179,7 +179,8 @@ class RunLog:
         """Return the plan of a stream whose first point has this time, and the files that cannot be read.
 
         A file counts only if it was there by that time and did not change since, because only then it says
-        the same whenever the log is read. The time of a log without times is NaN.
+        the same whenever the log is read, or if its name says so where copying took its time away. The time
+        of a log without times is NaN.
         """
         files, read_issues = self._config_files.read()
         plan: dict[str, float] = {}
@@ -188,7 +189,7 @@ class RunLog:
             logged = {key for key, setting in config.items() if setting.origin == self.run.format}
             settings = {key: value for key, value in file.settings.items() if key not in logged}
             self.metadata.record(settings, file.name)
-            if file.precedes(begin):
+            if self._config_files.precedes(file, begin):
                 plan |= planned(file.settings)
         return plan | self.metadata.plan, read_issues
 

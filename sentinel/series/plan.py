@@ -28,6 +28,7 @@ _SETTINGS_FILE = Path(__file__).with_name("settings.toml")
 _MAX_NAME_PARTS = 2  # parts of a dotted key that make a name
 _OTHER = "other"  # the choice for a text that no other choice has
 _OFF = ("false", "none", "null", "no", "off", "0", "")  # texts of a switch that is off
+_BEHAVIORS = "behaviors"  # the table of ML-Agents that has one of each behavior
 _VERSION = lazy_pattern(r"(\d{1,4})\.(\d{1,3})(?!\d)")
 
 
@@ -49,6 +50,7 @@ def planned(settings: Mapping[str, Any]) -> dict[str, float]:
     by_rank: dict[Setting, dict[int, set[float]]] = {}
     for key, stated in settings.items():
         parts = tuple(key.casefold().replace("/", ".").split("."))
+        parts = parts[2:] if parts[0] == _BEHAVIORS else parts
         for name in _possible_names(parts):
             if (value := _setting_number(name, stated)) is not None:
                 by_rank.setdefault(name.setting, {}).setdefault(name.rank, set()).add(value)

@@ -30,6 +30,10 @@ def pipeline():
     return Pipeline(all_detectors().values(), {}, {}, fail)
 
 
+COPIED = START + 30 * 86_400
+"""When the files of a log were copied, seconds since the epoch."""
+
+
 def run_pipeline(pipeline, directory, name="metrics.jsonl"):
     return pipeline.track(Run(directory / name, "jsonl", JsonLines(directory / name)), name)
 
@@ -59,6 +63,27 @@ def test_a_file_counts_if_it_was_there_before_the_first_point(pipeline, tmp_path
         "max_steps": FoundSetting(500, "args.json"),
         "seed": FoundSetting(7, "args.json"),
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "of_log", "counts"),
+    [
+        ("args.json", COPIED, True),  # a checkout
+        ("train_config.json", COPIED, False),  # which appears when a model is saved
+        ("args.json", COPIED + 3600, False),  # the log went on since
+        ("args.json", START + 60, False),
+    ],
+)
+def test_of_a_copy_only_the_name_of_a_file_tells_when_it_was_written(
+    pipeline, tmp_path, name, of_log, counts
+):
+    arguments(tmp_path, 500, COPIED)
+    (tmp_path / "args.json").rename(tmp_path / name)
+    (tmp_path / "metrics.jsonl").touch()
+    os.utime(tmp_path / "metrics.jsonl", (of_log, of_log))
+    for run in log_of(pipeline, tmp_path), pipeline.track(Run(tmp_path, "tensorboard", None), "tb").log:
+        run.ingest(PollResult({}, [chunk([0, 1])]))
+        assert run.streams["s"].planned_steps == (500 if counts else None)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,12 @@ from tests.series.stored import again
         ({"max_steps": float("inf"), "total_steps": float("nan")}, {}),
         ({"max_steps": 500, "total_steps": 600}, {}),
         ({"max_steps": 500, "total_steps": 500}, {"total_steps": 500}),
-        ({"env.max_steps": 200, "behaviors.Ball.max_steps": 5e5, "max_steps_per_episode": 3}, {}),
+        ({"env.max_steps": 200, "max_steps_per_episode": 3}, {}),
+        (
+            {"behaviors.Ball.max_steps": 5e5, "behaviors.Ball.hyperparameters.num_epoch": 3},
+            {"total_steps": 5e5},
+        ),
+        ({"behaviors.Ball.max_steps": 5e5, "behaviors.Goal.max_steps": 2e5}, {}),
         ({"max_steps": 10**400}, {}),
     ],
 )

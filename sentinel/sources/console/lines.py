@@ -15,6 +15,7 @@ from sentinel.sources.console.passages import STAMP
 from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, number
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
 from sentinel.sources.console.splits import message_at, of_part, parted
+from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
 _STEPS = ("num_updates", "timestepssofar", "round")
@@ -88,10 +89,30 @@ _PRINTED_PLAN = lazy_pattern(
 )
 
 
-def planned(line: str) -> dict[str, int]:
-    """Return the setting that transformers' Trainer states in a line before it trains, by its name there."""
-    plan = _PRINTED_PLAN.search(line)
-    return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))} if plan else {}
+_COUNTED_EPOCH = lazy_pattern(
+    r"(?<![a-z])epochs?[\s:=\[(#]{1,6}(?P<epoch>\d{1,9})\s?(?:/|of)\s?(?P<total>\d{1,9})(?![\d.])",
+    re.IGNORECASE,
+)
+
+_ARGUMENTS = lazy_pattern(r"(?<!\w)Namespace\(")
+
+_ARGUMENT = lazy_pattern(
+    r"(?<!\w)(?P<name>[A-Za-z_]\w{0,80})=(?:'(?P<text>[^']{0,200})'|(?P<plain>[\w.+-]{1,40}))"
+)
+
+
+def planned(line: str) -> dict[str, Plain]:
+    """Return the settings in a line that a training prints before its first step: those that transformers'
+    Trainer states, by their names there, the arguments of a program, and of how many epochs this is one.
+    """
+    if plan := _PRINTED_PLAN.search(line):
+        return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))}
+    if arguments := _ARGUMENTS.search(line):
+        stated = _ARGUMENT.finditer(line, arguments.end())
+        return {argument["name"]: argument["text"] or argument["plain"] for argument in stated}
+    if (counted := _COUNTED_EPOCH.search(line)) and int(counted["epoch"]) <= int(counted["total"]):
+        return {"num_epochs": int(counted["total"])}
+    return {}
 
 
 def is_rule(line: str) -> bool:

@@ -28,7 +28,7 @@ _STRONG = (
     " sent/s - ",  # XLM
     "result for ",  # Ray Tune
 )  # fmt: skip
-_OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization")
+_OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization", "namespace(")
 _WEAK = ("step", "iter", "epoch", "update", "train", "episode", "batch", "val", "test")
 """Signs that many other lines have as well. A line that has no other also needs one of `_TELLING`."""
 

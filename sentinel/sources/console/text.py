@@ -13,6 +13,7 @@ from sentinel.sources.console.passages import MAX_LINE, Passages
 from sentinel.sources.console.prefilter import Wanted, may_count
 from sentinel.sources.console.writer import PrintedMetrics
 from sentinel.sources.readers.growing import Mark, size_of
+from sentinel.sources.readers.plain import Plain
 
 _MAX_TEXT = 2000  # characters of a line that are passed on
 _MAX_BAR = 1000  # bytes before its count
@@ -38,7 +39,7 @@ class Text:
             writers = {name: {"restarted": True} for name in writers}
         self.read_issues: list[ReadIssue] = []
         self.lines = Passages()
-        self.config: dict[str, int] = {}  # printed before the first point
+        self.config: dict[str, Plain] = {}  # printed before the first point
         self._path = path
         self._writers = {name: PrintedMetrics(memory) for name, memory in writers.items()}
         self._unused = PrintedMetrics({})  # for the next process that prints metrics
@@ -226,8 +227,8 @@ class Text:
             self._keep_writer(name, writer)
         if not is_metric and text and not text.isspace():
             self.lines.add([f"{prefix}{text}"[:_MAX_TEXT]], self._step)
-            if self._step is None:
-                self.config |= planned(text)
+        if self._step is None:
+            self.config |= planned(text)
         return is_metric or counts
 
     def _progress(self, bar: re.Match[str]) -> bool:

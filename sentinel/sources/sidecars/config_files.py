@@ -23,6 +23,8 @@ from sentinel.sources.readers.plain import Plain, flat
 
 _MAX_SETTINGS_BYTES = 1 << 20  # of a file with settings
 _MAX_LISTED_BYTES = 1 << 12  # of a directory itself; one with so few entries is listed as a whole
+_LONG = 86_400  # seconds after the first point, after which nobody writes down its settings
+_AT_ONCE = 60  # seconds between the times of two files that were copied together
 _UNREADABLE = (0, 0, 0)  # stamp of a file that could not be opened
 _WANDBS_OWN = ("_wandb", "wandb_version")
 _ARGUMENTS = ("args", "training_args", "train_args", "hparams", "hyperparameters", "hyperparams")
@@ -89,8 +91,12 @@ class ConfigFile(msgspec.Struct, frozen=True):
 
         Nothing but its name tells of a log without times, whose ``begin`` is NaN.
         """
-        name = self.name.removeprefix("../")
-        return self.modified < begin or (isnan(begin) and name in _WRITTEN_AT_START)
+        return self.modified < begin or (isnan(begin) and self.is_of_start)
+
+    @property
+    def is_of_start(self) -> bool:
+        """Whether its name says that it is written at the start of a training."""
+        return self.name.removeprefix("../") in _WRITTEN_AT_START
 
 
 class ConfigFiles(msgspec.Struct):
@@ -109,6 +115,30 @@ class ConfigFiles(msgspec.Struct):
         return [
             file for file in files if file is not None and self._describes_the_training(file, directory)
         ], complaints
+
+    def precedes(self, file: ConfigFile, begin: float) -> bool:
+        """Return whether a file was there when the first point was logged, and says the same since.
+
+        A copy, such as a checkout, gives all files the time at which it was made, and again only the name
+        tells: that of a file whose time is that of all files of the log, long after its first point.
+        """
+        if file.precedes(begin) or not (file.is_of_start and file.modified > begin + _LONG):
+            return file.precedes(begin)
+        times = self._times()
+        return bool(times) and all(abs(time - file.modified) < _AT_ONCE for time in times)
+
+    def _times(self) -> list[float]:
+        """Return when the files of the log were last written to, in seconds since the epoch; none if that is
+        not known.
+        """
+        path = self.run.local
+        with suppress(OSError):
+            if path is not None and not is_directory(path):
+                return [os.stat(path).st_mtime]
+            if path is not None and os.stat(path).st_size <= _MAX_LISTED_BYTES:
+                with os.scandir(path) as entries:
+                    return [entry.stat().st_mtime for entry in entries if entry.is_file()]
+        return []
 
     def _candidates(self, directory: Path) -> Iterator[str]:
         for folder, names in _folders(directory):

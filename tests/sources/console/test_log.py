@@ -71,6 +71,25 @@ def test_a_plan_that_is_printed_before_the_first_point_is_a_setting(tmp_path):
     assert ConsoleLog(path).poll({}, 7).config == batch.config
 
 
+@pytest.mark.parametrize(
+    ("lines", "config"),
+    [
+        (["Epoch 1/30", "loss 2.0"], {"num_epochs": 30}),
+        (["Epoch [1/30], Step [5/90], Loss: 2.0"], {"num_epochs": 30}),
+        (["Epoch: [0][5/90] Loss 2.0"], {}),
+        (["epoch 31/30: loss 2.0"], {}),
+        (
+            ["2025-01-14 15:15:29 args = Namespace(epochs=50, lr=0.1, name='a b', resume=None, seed=[1])"],
+            {"epochs": "50", "lr": "0.1", "name": "a b", "resume": "None"},
+        ),
+    ],
+)
+def test_the_number_of_epochs_may_be_printed_before_the_first_point(tmp_path, lines, config):
+    path = log(tmp_path, *lines, loss(1), loss(2), "Epoch 2/40")
+    batch = ConsoleLog(path).poll({}, 1000)
+    assert batch.config == config
+
+
 def test_one_metric_line_is_no_log(tmp_path):
     log(tmp_path, loss(1), "Epoch 3: loss 2.0", "done")
     assert not discover([tmp_path]).runs
