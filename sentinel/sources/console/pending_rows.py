@@ -2,7 +2,8 @@
 
 HF's Trainer prints a row and draws its bar again, and the bar shows the step of the row. Where the output is
 buffered, many rows come at once, long after their bars. Then the bar shows the step of the last row, and the
-others have the steps that their epochs tell.
+others have the steps that their epochs tell. Where a line of another form stands among them, the bar is ahead
+of the rows above it, which are as far apart as those before.
 """
 
 import math
@@ -30,6 +31,7 @@ class Waiting:
         self._count: int = memory.get("count", 0)  # of that bar
         self._of_epoch: float = memory.get("of_epoch", 0.0)  # steps; 0 if that is not known
         self._last: int = memory.get("last", 0)  # step of a row of the training
+        self._stride: int = memory.get("stride", 0)  # from the row before it; 0 if that is not known
         self._last_epoch: float | None = memory.get("last_epoch")  # which that row tells
 
     def memory(self) -> dict[str, Any]:
@@ -41,6 +43,7 @@ class Waiting:
             "count": self._count,
             "of_epoch": self._of_epoch,
             "last": self._last,
+            "stride": self._stride,
             "last_epoch": self._last_epoch,
         }
 
@@ -60,7 +63,7 @@ class Waiting:
         if _SUMMARY in row and len(self._rows) > 1 and (epoch := _epoch(row)):
             self._of_epoch = self._total / epoch
         if _SUMMARY in row or len(self._rows) >= _MAX_PENDING_ROWS:
-            yield from self.due()
+            yield from self._placed()
 
     def bar(self, count: int, total: int) -> list[Record]:
         """Return the rows that waited for this bar, with their steps."""
@@ -71,13 +74,32 @@ class Waiting:
         if self._rows:
             # The bar of an evaluation begins at 0, and no row has that step.
             self._shown = (count, total) if count else (self._count, self._total)
-            rows += self.due()
+            steps = self._as_far_apart()
+            rows += self._placed(steps if steps and steps[-1] == self._count else ())
         self._shown = (count, total)
         return rows
 
     def due(self) -> Iterator[Record]:
-        """Yield the rows with their steps, now that a line follows that is none. A single row has that of the
-        bar.
+        """Yield the rows with their steps, now that a line follows that is none, and no bar."""
+        return self._placed(self._as_far_apart())
+
+    def _as_far_apart(self) -> list[int]:
+        """Return the steps that rows have which are as far apart as those before; none if the bar is not so
+        far, or a row goes back.
+        """
+        training = [row for row in self._rows if not _evaluates(row)]
+        steps = [self._last + n * self._stride for n in range(1, len(training) + 1)]
+        goes_on = training and self._last_epoch is not None and _epoch(training[0]) >= self._last_epoch
+        reached = self._shown is not None and self._shown[1] == self._total and self._stride > 0
+        if not goes_on or not reached or steps[-1] > self._count:
+            return []
+        places = iter(steps)
+        step = self._last
+        return [step := step if _evaluates(row) else next(places) for row in self._rows]
+
+    def _placed(self, steps: Sequence[int] = ()) -> Iterator[Record]:
+        """Yield the rows with their steps; by the bar and their epochs, where none are told. A single row has
+        that of the bar.
 
         An evaluation that is not among other rows keeps the step before it, and one that tells the epoch of
         the row before it has the step of that row.
@@ -86,13 +108,13 @@ class Waiting:
         self._rows = []
         if self._shown is None or not rows:
             return
-        steps = [self._shown[0]]
         total = self._shown[1]
         if len(rows) > 1:
-            steps = self._steps(rows)
             total = self._total
+        steps = steps or (self._steps(rows) if len(rows) > 1 else [self._shown[0]])
         for row, step in zip(rows, steps, strict=True):
             if not _evaluates(row):
+                self._stride = max(0, step - self._last) if self._last else 0
                 self._last = step
                 self._last_epoch = _epoch(row)
                 row["step"] = f"{step}/{total}"
@@ -108,7 +130,8 @@ class Waiting:
         # The next row may have been due as well.
         latest = last + (last - first) / max(1, len(rows) - 1)
         planned = math.ceil(self._total * last / passed * (1 - _CERTAIN))
-        if 0 < planned <= min(_MAX_EPOCHS, self._total * latest / passed * (1 + _CERTAIN)):
+        most = min(_MAX_EPOCHS, self._total * latest / passed * (1 + _CERTAIN))
+        if _CERTAIN * last > _ROUNDED and 0 < planned <= most:
             self._of_epoch = self._of_epoch or self._total / planned
         of_epoch = self._of_epoch or self._count / max(_epoch(rows[-1]), 1e-9)
         steps = [round(min(_epoch(row) * of_epoch, self._total)) for row in rows]

@@ -99,3 +99,16 @@ def test_an_evaluation_that_tells_the_epoch_of_the_row_before_it_has_its_step(tm
     (tmp_path / "train.log").write_text(text)
     points = Reader(tmp_path / "train.log").poll().points
     assert [step for tag, step, _ in points if tag == "eval_loss"] == [100, 200]
+
+
+def test_a_line_among_rows_that_a_buffer_held_does_not_move_them(tmp_path):
+    """A callback prints every tenth step, and the bar is ahead of the rows above its line."""
+    row = "{{'loss': {}, 'num_tokens': 5.0, 'epoch': {:.2f}}}\n"
+    text = ""
+    for last in range(8, 81, 8):
+        text += "".join(map(bar, range(last - 8, last + 1))) + "\n"
+        for step in range(last - 7, last + 1):
+            text += row.format(step / 1000, step / 290)
+            text += f"[Step   {step}] OK, reward=-3.052  beta=0.1000\n" if step % 10 == 0 else ""
+    found = read(tmp_path / "train.log", text + bar(80) + "\n")
+    assert found == [(step, str(step / 1000)) for step in range(1, 81)]
