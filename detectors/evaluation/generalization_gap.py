@@ -9,7 +9,9 @@ than `far_rise`, and the evaluations since the best show a clear upward trend (M
 is info unless the training loss lies below half of the held-out one. From 40 evaluations on, medians of ten
 are compared, and those over a tenth of the run, 100 at most, must all exceed the noise. Of a run that is over
 the last three evaluations need only stand 8 % above the best, above the noise, with a trend, while the
-training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best. Of only three
+training loss fell by a tenth and the accuracy, if there is one, is 0.02 off its best; if they stand so far
+above the first one as well, and it fell by 30 %, they need no trend and no noise to exceed, and only a metric
+excuses them that became better: an accuracy on pairs below that of a coin does not. Of only three
 evaluations, or four, each is worse than the one before and the last one 8 % above the first, while the
 training loss fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
@@ -46,7 +48,17 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
-from sentinel.detectors.evaluation.bests import ENDS, FELL, GAP, LONG, REACH, SHORT, ends_above, with_gap
+from sentinel.detectors.evaluation.bests import (
+    ENDS,
+    FELL,
+    GAP,
+    LONG,
+    LONG_FROM,
+    REACH,
+    SHORT,
+    ends_above,
+    with_gap,
+)
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE, Course, Mean, Standing
@@ -63,6 +75,7 @@ FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
 MIN_LEFT = 0.4  # of the training loss at the best, down to which it lowers the noises that are needed
 FAR_LEFT = 0.8  # the same for the rise that is needed
+COIN = 0.55  # an accuracy on pairs that is no better than a coin's
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SAME = 1.1  # times a training loss that is as low as then
@@ -86,7 +99,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
 @detector(
     judges=(Signal.EVAL_LOSS, *COSTS),
-    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, *map(Standing, OUTRANKS)),
+    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN, *map(Standing, OUTRANKS)),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
     maturity=Maturity.STABLE,
@@ -130,7 +143,7 @@ def generalization_gap(
     signed = pl.col("signed")
     level = pl.col("level")
     best = pl.col("best")
-    ends = ends_above()
+    ends = ends_above() | pl.col("unlearned")
     noises = (
         pl.when(~pl.col("short"))
         .then(least_noises_long)
@@ -155,7 +168,7 @@ def generalization_gap(
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
     return verdicts(
-        with_gap(points.with_columns(rose=_rose_at_each_of_few()))
+        with_gap(points.with_columns(rose=_rose_at_each_of_few(), unlearned=_ends_above_the_first()))
         .fill_nan(None)
         .with_columns(_detects_better().alias(EXCUSED)),
         found={
@@ -189,14 +202,35 @@ def _rose_at_each_of_few() -> pl.Expr:
     is_first = pl.col(INDEX) == 0
     falls = ((value <= value.shift(1).over(SERIES)) & ~is_first).cum_sum().over(SERIES) > 0
     rises = ~falls & (value > (1 + ENDS["rise"]) * first) & (first > 0)
+    is_few = pl.col(INDEX).is_in([SHORT - 1, SHORT])
+    return pl.col(ENDED) & is_few & rises & _memorises(FELL) & ~was_resumed()
+
+
+def _ends_above_the_first() -> pl.Expr:
+    """Return whether a run is over the last of whose few evaluations all stand above the first one, while the
+    training loss fell far and a metric got worse or none better.
+    """
+    value = pl.col(VALUE)
+    first = start_value(VALUE)
+    stands = value.rolling_min(SHORT).over(SERIES) > (1 + ENDS["rise"]) * first
+    is_few = pl.col(INDEX).is_between(SHORT, LONG_FROM)
+    is_above = pl.col(ENDED) & is_few & stands & (first > 0) & _memorises(LEARNED) & ~was_resumed()
+    return is_above.fill_null(False)
+
+
+def _memorises(left: float) -> pl.Expr:
+    """Return whether a run that is over has at most this share of its training loss left, while a metric got
+    worse or none better. An accuracy on pairs that is still a coin's is not better.
+    """
     of_training = [_course(signal) for signal in (Signal.LOSS, Signal.PREFERENCE_LOSS)]
     begins, ends = (pl.coalesce(parts) for parts in zip(*of_training, strict=True))
     gains = [last - begin for begin, last in map(_course, METRICS)]
     gains += [begin - last for begin, last in map(_course, COSTS)]
-    is_better = pl.any_horizontal(gain > 0 for gain in gains).fill_null(False)
+    is_of_pairs = pl.col(Signal.PREFERENCE_MARGIN).is_not_null()
+    tosses = is_of_pairs & (pl.col(Course(Signal.EVAL_ACCURACY).column).list.max() < COIN).fill_null(False)
+    is_better = pl.any_horizontal(gain > 0 for gain in gains).fill_null(False) & ~tosses
     is_worse = pl.any_horizontal(gain < 0 for gain in gains).fill_null(False)
-    memorises = (ends < FELL * begins).fill_null(False) & (is_worse | ~is_better)
-    return pl.col(ENDED) & pl.col(INDEX).is_in([SHORT - 1, SHORT]) & rises & memorises & ~was_resumed()
+    return (ends < left * begins).fill_null(False) & (is_worse | ~is_better)
 
 
 def _course(signal: Signal) -> tuple[pl.Expr, pl.Expr]:
