@@ -62,7 +62,7 @@ from sentinel.detectors.stats import (
     start_value,
     was_resumed,
 )
-from sentinel.detectors.supervised import ELSE, is_supervised
+from sentinel.detectors.supervised import ELSE, beats_guessing, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 from sentinel.detectors.whole_run import beginning, ending, rests_since
 
@@ -145,6 +145,7 @@ def class_collapse(
         rests=resting(value, REACH),
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
+        informed=is_of(Signal.ACCURACY) & beats_guessing(ending(Signal.LOSS, REACH), value),
         passed=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share,
         **{EXCUSED: few_samples & ~pl.col(ENDED)},  # which tell little while a run goes on
     )
@@ -190,11 +191,15 @@ def _is_poor() -> pl.Expr:
 
 
 def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
-    """Return whether the accuracy rests below its best, or at a poor level for most of the run."""
+    """Return whether the accuracy rests below its best, or at a poor level for most of the run.
+
+    A training loss that no guess can have tells classes apart, though its accuracy rests: few samples are all
+    that there is to learn.
+    """
     value = pl.col(VALUE)
     rests = pl.col("rests")
     below = value < pl.col("highest") * pl.when(few_samples).then(FAR_BELOW).otherwise(BELOW)
-    for_most = _is_poor() & (rests >= MOST * pl.col("count"))
+    for_most = _is_poor() & (rests >= MOST * pl.col("count")) & ~pl.col("informed")
     return (rests >= RESTS) & (value > 0) & (below | for_most)
 
 
