@@ -35,6 +35,7 @@ _SPELLINGS = {
     "gnorm": "grad norm",
     "lr": "learning rate",
     "acc": "accuracy",
+    "accur": "accuracy",
     "ppl": "perplexity",
     "rew": "reward",
     "rewards": "reward",

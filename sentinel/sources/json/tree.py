@@ -30,6 +30,15 @@ MIN_PLAIN_CELLS = 16
 MIN_CELLS_A_ROW = 4
 """Numbers of such a row for each row that there is; in a table, rows are more than columns."""
 
+_NAMES_OF_ROWS = frozenset(
+    {"log", "logs", "history", "raw", "epoch", "epochs", "step", "steps", "iterations", "episodes", "rounds"}
+    | {"record", "records", "row", "rows", "entries", "metrics", "stats", "training", "train", "per", "by"}
+)
+"""Words of which the name of a list of rows consists that says nothing of what the rows hold."""
+
+_HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluation", "test", "dev"})
+"""Words of the name of such a list that do."""
+
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
 
@@ -120,15 +129,34 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
                 yield from _of_numbers([*node.values()], prefix or name, [int(key) for key in node])
             return
         steps = _steps_beside(node)
+        rows_key = _key_of_rows(node)
         for key, value in node.items():
             if value is steps:
                 continue
             path = f"{prefix}/{key}"[:MAX_NAME] if prefix else str(key)[:MAX_NAME]
+            path = prefix if key == rows_key else path
             is_of_steps = isinstance(value, list) and steps is not None and len(value) == len(steps)
             if is_of_steps and all(map(_is_number, value)):
                 yield from _of_numbers(value, path, steps)
             else:
                 yield from _series_below(value, path, name, depth + 1)
+
+
+def _key_of_rows(node: Mapping[str, Any]) -> str | None:
+    """Return the name of the list that holds the rows of a log, where it says nothing of what they hold.
+
+    Of several it is the one with the widest rows; none, where another one is of held-out data.
+    """
+    lists = {
+        str(key): max(map(len, value))
+        for key, value in node.items()
+        if isinstance(value, list) and len(value) >= MIN_POINTS and all(isinstance(r, Mapping) for r in value)
+    }
+    words = {key: re.split(r"[\W_]+", key.lower()) for key in lists}
+    of_rows = [key for key in lists if _NAMES_OF_ROWS.issuperset(words[key])]
+    if not of_rows or not all(map(_HELD_OUT.isdisjoint, words.values())):
+        return None
+    return max(of_rows, key=lambda key: lists[key])
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:

@@ -235,6 +235,27 @@ DOCUMENTS = {
         {"steps": [50, 60], "curves": {"0": [{"step": 50 + n, "em": n / 4} for n in range(4)]}},
         ("curves/0/em", 53, "0.75"),
     ),
+    "rows below a name that says nothing of them": (
+        "training_metrics.json",
+        {"total_steps": 40, "steps": [{"step": 10 * n, "loss": 0.0, "reward": n / 8} for n in range(1, 5)]},
+        ("reward", 40, "0.5"),
+    ),
+    "rows below such a name, beside lists of one metric": (
+        "dpo_history.json",
+        {
+            "train_loss": [{"step": n, "loss": 1 / n} for n in range(1, 5)],
+            "raw_log_history": [{"step": n, "loss": 1 / n, "rewards/margins": n / 4} for n in range(1, 5)],
+        },
+        ("rewards/margins", 4, "1.0"),
+    ),
+    "rows of two parts of the data": (
+        "training_log.json",
+        {
+            "train_history": [{"epoch": n, "loss": 1 / n, "acc": n / 4} for n in range(1, 5)],
+            "val_history": [{"epoch": n, "loss": 2 / n, "acc": n / 8} for n in range(1, 5)],
+        },
+        ("train_history/loss", 4, "0.25"),
+    ),
     "lists of metrics": (
         "grpo_metrics.json",
         {"rewards_avg": [0.5, 0.25, 0.125], "val_accuracies": [0.5, 0.75, 0.875]},
