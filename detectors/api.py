@@ -150,7 +150,10 @@ class Detector(Declaration, frozen=True, kw_only=True):
     non_finite: bool  # whether points that are not finite are rows, too
     every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
-    at_interims: bool  # whether it judges the run so far as a whole at interims, as it does at the end
+    at_interims: bool  # whether its rule judges the run so far as a whole at interims, as it does at the end
+    at_stages: (
+        bool  # whether its rule is told at interims that the run is over, and heard at stages of the plan
+    )
     reads: tuple[str, ...]  # claims whose score cards judge the outcome beside the rule
 
     @cached_property
@@ -164,14 +167,27 @@ class Detector(Declaration, frozen=True, kw_only=True):
         return {**parameters_of(self.rule), **({CARD_BAR: BAR_OF_CARDS} if self.reads else {})}
 
     @property
+    def judges_whole(self) -> bool:
+        """Whether its rule or its cards judge the run so far as a whole at interims."""
+        return self.at_interims or self.at_stages or bool(self.reads)
+
+    @cached_property
+    def _is_asked_at_all_interims(self) -> bool:
+        """Whether it judges the run as a whole at all interims, and not at the stages of the plan alone."""
+        from sentinel.detectors.reading.opinion import any_grows
+
+        return self.at_interims or any_grows(self.reads)
+
+    @property
     def due(self) -> "pl.Expr":
         """Holds for the rows of a WINDOW frame that the detector judges now."""
         import polars as pl  # slow to import, and who only looks at declarations needs none
 
-        from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW
+        from sentinel.detectors.schema import EARLY_ROWS, ENDED, INDEX, NEW, SUMS_UP
 
         count = pl.col(INDEX) + 1
         turn = (count % self.every == 0) | (count <= EARLY_ROWS)
+        turn = turn | pl.col(SUMS_UP) if self.judges_whole else turn
         return pl.col(NEW) & (turn | pl.col(ENDED) if self.at_end else turn)
 
     def detect(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
@@ -193,8 +209,8 @@ class Detector(Declaration, frozen=True, kw_only=True):
             is_usual = all(self.parameters[name].default == it for name, it in of_rule.items())
             usual = None if is_usual else self._of_rule(points, {})
             found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
-        if self.at_interims:
-            found = found.with_columns(schema.at_interims())
+        if self.judges_whole:
+            found = found.with_columns(schema.at_interims(at_all=self._is_asked_at_all_interims))
         findings = _collected(
             found.filter(self.due).select(*FINDINGS, VALUE, *self.evidence).sort(schema.SERIES, schema.INDEX)
         )
@@ -204,10 +220,23 @@ class Detector(Declaration, frozen=True, kw_only=True):
         """Return the rows of the rule with all columns of FINDINGS, among them how bad each is."""
         import polars as pl
 
-        from sentinel.detectors.schema import BLANKS, CASTS, SEVERITY, VARIANT, severity_columns, severity_of
+        from sentinel.detectors.interims import AT_ONCE
+        from sentinel.detectors.schema import (
+            BLANKS,
+            CASTS,
+            GROWN,
+            SEVERITY,
+            STAGE,
+            VARIANT,
+            severity_columns,
+            severity_of,
+        )
 
         declared = {name: variant.severities for name, variant in self.variants.items()}
         blank = {column: pl.lit(None, dtype=pl.Boolean()) for column in severity_columns(declared)}
+        if self.judges_whole:
+            at_stage = pl.when(pl.col(STAGE).is_not_null() & self.at_stages).then(AT_ONCE).otherwise(0.0)
+            blank[GROWN] = pl.lit(AT_ONCE) if self.at_interims else at_stage
         return (
             self.rule(points.lazy().with_columns(*BLANKS, **blank), **parameters)
             .with_columns(CASTS)
@@ -216,10 +245,14 @@ class Detector(Declaration, frozen=True, kw_only=True):
         )
 
     def run(self, points: "pl.DataFrame", parameters: Mapping[str, Any] | None = None) -> "pl.DataFrame":
-        """Return the rows of `look` that have a verdict."""
-        from sentinel.detectors.schema import SEVERITY
+        """Return the rows of `detect` that have a verdict, without what has to stand at other interims."""
+        import polars as pl
 
-        return self.detect(points, parameters).drop_nulls(SEVERITY)
+        from sentinel.detectors.interims import AT_ONCE
+        from sentinel.detectors.schema import INTERIM, SEVERITY
+
+        waits = (pl.col(INTERIM) > AT_ONCE).fill_null(value=False)
+        return self.detect(points, parameters).filter(~waits).drop_nulls(SEVERITY)
 
 
 def _collected(frame: "pl.LazyFrame") -> "pl.DataFrame":
@@ -246,6 +279,7 @@ def detector(
     every: int = 1,
     at_end: bool = False,
     at_interims: bool = False,
+    at_stages: bool = False,
     maturity: Maturity = Maturity.PREVIEW,
     hold: int = 2,
     clear: int = 10,
@@ -285,6 +319,7 @@ def detector(
             every=every,
             at_end=at_end,
             at_interims=at_interims,
+            at_stages=at_stages,
             stricter=stricter,
             reads=reads,
         )

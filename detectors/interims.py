@@ -1,11 +1,30 @@
 """When a run that goes on is judged as a whole, as if it were over: at interims, few and far between.
 
-There are two for each doubling of a series: at 10, 15, 20, 30, 40, 60, 80, ... points. Which rows are
-interims depends on the number of points alone, and so on no poll.
+There are two for each doubling of a series: at 5, 7, 10, 15, 20, 30, 40, 60, 80, ... points. Which rows are
+interims depends on the number of points alone, and so on no poll. A run with a plan is judged as well where
+it has done so large a share of it as one of `STAGES`.
+
+Of a run without a plan nobody knows how early it is. There counts what stood at all interims while the log
+grew: to twice its length, or whatever a rule asks.
 """
 
-FIRST = 10
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST = 5
 """Points at which the first interim lies."""
+
+STAGES = 1 / 2, 2 / 3, 0.85
+"""Shares of the plan after which a run is judged as a whole."""
+
+AT_ONCE = 1.0
+"""Times to which a log has to have grown for what is told at its first interim."""
+
+TWICE = 2.0
+"""The same of what may be over at the next one: it stood while half of the log was written."""
+
+THRICE = 3.0
+"""The same of what is often over at the next one."""
 
 
 def next_interim(rows: int) -> int:
@@ -20,3 +39,11 @@ def next_interim(rows: int) -> int:
 def is_interim(rows: int) -> bool:
     """Return whether a series of so many points is judged as a whole."""
     return rows >= FIRST and next_interim(rows - 1) == rows
+
+
+def stages_done(plan_shares: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many of the `STAGES` are done at shares of the plan; none where the plan is not known."""
+    stages: NDArray[np.int64] = np.searchsorted(
+        STAGES, np.where(np.isnan(plan_shares), 0.0, plan_shares), side="right"
+    )
+    return stages

@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import msgspec
 import polars as pl
 
+from sentinel.detectors.interims import AT_ONCE
 from sentinel.detectors.severity import SEVERITY_COLUMNS, Severity
 from sentinel.detectors.signals import Signal
 
@@ -38,6 +39,13 @@ CONTINUES = "continues"
 ENDED = "ended"
 SUMS_UP = "sums_up"
 """Rows in which the run so far is judged as a whole: the last one of a run that is over, and interims."""
+OVER = "is_over"
+"""The last row of a run that is over. For a rule that is asked at stages `ENDED` holds there as well."""
+STAGE = "stage"
+"""The stage of the plan that is done in an interim, one of `sentinel.detectors.interims.STAGES`; or null."""
+GROWN = "has_grown"
+"""A column of a rule where it has one: to how many times its length the log has to have grown while all
+interims showed what is found in this one. None is too many for one that a run that is over alone can tell."""
 SIGNAL = "signal"
 SEVERITY = "severity"
 VARIANT = "variant"
@@ -82,7 +90,8 @@ FINDINGS: dict[str, pl.DataType] = {
     BELOW: pl.Float64(),  # the same of points below it
     SKIPPED: pl.String(),  # sentinel.detectors.skip_reason.HeldBack: why the row was not judged; else null
     LOOK: pl.Int8(),  # sentinel.detectors.reading.looks.Look: what score cards say; null where none was read
-    INTERIM: pl.Boolean(),  # whether the run so far as a whole shows it; null where that is not judged
+    INTERIM: pl.Float64(),  # to how many times its length the log has to have grown while the run so far as a
+    # whole showed what is found; 0 if it shows nothing, null where that is not judged
 }
 
 
@@ -124,10 +133,29 @@ def capped(informs: Collection[str]) -> pl.Expr:
     )
 
 
-def at_interims() -> pl.Expr:
-    """Return whether a rule pages where it judges the run so far as a whole; null in other rows."""
-    pages = ~pl.col(ENDED) & (pl.col(SEVERITY) >= Severity.WARNING)
-    return pl.when(SUMS_UP).then(pages.fill_null(value=False)).alias(INTERIM)
+def is_concluded() -> pl.Expr:
+    """Return whether a run is over, or done with a stage of its plan."""
+    return pl.col(OVER) | pl.col(STAGE).is_not_null()
+
+
+def grown(at_once: pl.Expr, times: Mapping[str, float]) -> pl.Expr:
+    """Return the column `GROWN` of a rule that has told its verdicts: the variants among ``times`` need these
+    where they neither hold ``at_once`` nor at a stage of the plan.
+    """
+    is_sure = at_once.fill_null(value=False) | pl.col(STAGE).is_not_null()
+    needed = pl.col(VARIANT).replace_strict(times, default=AT_ONCE, return_dtype=pl.Float64)
+    return pl.when(is_sure).then(AT_ONCE).otherwise(needed).alias(GROWN)
+
+
+def at_interims(*, at_all: bool) -> pl.Expr:
+    """Return to how many times its length a log has to have grown while the run so far as a whole showed what
+    a rule pages of; 0 where it does not page, null in rows in which it does not judge the whole.
+
+    It judges it ``at_all`` interims, or at the stages of the plan alone.
+    """
+    pages = ~pl.col(OVER) & (pl.col(SEVERITY) >= Severity.WARNING)
+    judges = pl.col(SUMS_UP) & (at_all | pl.col(OVER) | pl.col(STAGE).is_not_null())
+    return pl.when(judges).then(pl.when(pages).then(GROWN).otherwise(0.0)).alias(INTERIM)
 
 
 class Last(msgspec.Struct, frozen=True):

@@ -1,5 +1,7 @@
 """What only the run so far as a whole shows is told at interims, stays in between, and ends at one."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,14 +10,15 @@ from hypothesis import strategies as st
 
 from sentinel.config.file import Config
 from sentinel.detectors.api import WARNING, History, Maturity, Variant, detector
-from sentinel.detectors.interims import is_interim, next_interim
-from sentinel.detectors.schema import SERIES, SUMS_UP, VALUE
+from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.interims import TWICE, is_interim, next_interim
+from sentinel.detectors.schema import ENDED, SERIES, SUMS_UP, VALUE, Course, grown
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import verdicts
 from sentinel.replays.replaying import replay
 from tests.test_conclusion import follow, read, write
 
-INTERIMS = [10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
+INTERIMS = [5, 7, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
 
 
 def test_there_are_two_interims_for_each_doubling():
@@ -39,8 +42,43 @@ def high_as_a_whole(points: pl.LazyFrame) -> pl.LazyFrame:
     return verdicts(points, found={"high": pl.col(SUMS_UP) & (pl.col(VALUE) > 0.5) & (last > 0.5)})
 
 
-def judge(log):
-    return follow(log, (high_as_a_whole,))
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Course(Signal.LEARNING_RATE), Signal.TOTAL_STEPS),
+    history=History(recent=3, head=2),
+    variants={"high": Variant("is at {value:.1f} beside {rate:.3f}", ())},
+    evidence={"rate": Measure("last rate", Unit.NONE)},
+    maturity=Maturity.STABLE,
+    at_end=True,
+    at_interims=True,
+    clear=1,
+)
+def high_while_it_grows(points: pl.LazyFrame) -> pl.LazyFrame:
+    """The same, which has to stand while the log grows to twice its length."""
+    rates = pl.col(Course(Signal.LEARNING_RATE).column).list
+    found = {"high": pl.col(SUMS_UP) & (pl.col(VALUE) > 0.5)}
+    return verdicts(points.with_columns(rate=rates.last()), found=found).with_columns(
+        grown(pl.lit(value=False), {"high": TWICE})
+    )
+
+
+@detector(
+    judges=(Signal.LOSS,),
+    uses=(Signal.TOTAL_STEPS,),
+    history=History(recent=3, head=2),
+    variants={"high": Variant("is at {value:.1f}", ())},
+    maturity=Maturity.STABLE,
+    at_end=True,
+    at_stages=True,
+    clear=1,
+)
+def high_at_the_end(points: pl.LazyFrame) -> pl.LazyFrame:
+    """A high loss at the end of a run, or of a stage of its plan."""
+    return verdicts(points, found={"high": pl.col(ENDED) & (pl.col(VALUE) > 0.5)})
+
+
+def judge(log, detectors=(high_as_a_whole,)):
+    return follow(log, detectors)
 
 
 def told(pipeline, run_pipeline):
@@ -63,6 +101,47 @@ def test_what_is_high_in_between_is_not_told(tmp_path):
     assert told(*judge(tmp_path / "a.jsonl")) == []
 
 
+def test_what_may_be_over_soon_is_told_once_it_stood_while_the_log_doubled(tmp_path):
+    write(tmp_path / "a.jsonl", values(range(12, 50)))
+    assert told(*judge(tmp_path / "a.jsonl", (high_while_it_grows,))) == [
+        ("firing", 29, None),
+        ("resolved", 29, 59),
+    ]
+
+
+def test_what_an_interim_does_not_show_has_to_stand_anew(tmp_path):
+    write(tmp_path / "a.jsonl", values([*range(12, 17), *range(25, 70)]))
+    assert told(*judge(tmp_path / "a.jsonl", (high_while_it_grows,))) == [
+        ("firing", 59, None),
+        ("resolved", 59, 79),
+    ]
+
+
+@pytest.mark.parametrize("rule", [high_while_it_grows, high_at_the_end])
+def test_it_is_told_at_once_where_a_stage_of_the_plan_is_done(tmp_path, rule):
+    (tmp_path / "args.json").write_text('{"max_steps": 40}')
+    write(tmp_path / "a.jsonl", values(range(17, 25))[:41])
+    assert told(*judge(tmp_path / "a.jsonl", (rule,))) == [("firing", 20, None), ("resolved", 20, 27)]
+
+
+def test_a_rule_that_waits_for_the_end_is_not_heard_at_other_interims(tmp_path):
+    write(tmp_path / "a.jsonl", values(range(12, 100)))
+    pipeline, run_pipeline = judge(tmp_path / "a.jsonl", (high_at_the_end,))
+    assert told(pipeline, run_pipeline) == []
+    (advance,) = pipeline.finalize([run_pipeline])
+    assert [change.incident.fired_step for change in advance.changes] == [99]
+
+
+def test_an_interim_knows_other_signals_up_to_its_row(tmp_path):
+    with (tmp_path / "a.jsonl").open("w") as file:
+        for step in range(40):
+            rate = {} if step % 3 else {"train/lr": step / 1000}
+            file.write(json.dumps({"step": step, **rate, "train/loss": 0.9}) + "\n")
+    pipeline, run_pipeline = judge(tmp_path / "a.jsonl", (high_while_it_grows,))
+    (change,) = read(pipeline, run_pipeline)
+    assert change.incident.summary == "is at 0.9 beside 0.009"
+
+
 def test_a_run_that_ends_otherwise_takes_it_back(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50))[:56])
     pipeline, run_pipeline = judge(tmp_path / "a.jsonl")
@@ -75,24 +154,29 @@ def test_a_run_that_ends_otherwise_takes_it_back(tmp_path):
 @settings(deadline=None, max_examples=30)
 @given(
     high=st.lists(st.sampled_from([rows - 1 for rows in INTERIMS]), max_size=6),
+    lows=st.sets(st.integers(0, 99), max_size=5),
     cuts=st.lists(st.integers(0, 100), max_size=5),
     reload=st.booleans(),
+    plan=st.sampled_from([0, 40, 110]),
 )
-def test_any_cut_tells_the_same(tmp_path_factory, high, cuts, reload):
-    losses = values(high)
-    whole, grown = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
+def test_any_cut_tells_the_same(tmp_path_factory, high, lows, cuts, reload, plan):
+    rules = (high_as_a_whole, high_while_it_grows, high_at_the_end)
+    losses = values({*high} if len(high) < 4 else {*range(100)} - lows)
+    whole, cut_log = (tmp_path_factory.mktemp(name) / "a.jsonl" for name in ("whole", "grown"))
+    for log in whole, cut_log:
+        (log.parent / "args.json").write_text(json.dumps({"max_steps": plan}))
     write(whole, losses)
-    grown.touch()
-    pipeline, run_pipeline = judge(grown)
+    cut_log.touch()
+    pipeline, run_pipeline = judge(cut_log, rules)
     changes = []
     for begin, end in zip([0, *sorted(cuts)], [*sorted(cuts), len(losses)], strict=True):
-        write(grown, losses[begin:end], begin)
+        write(cut_log, losses[begin:end], begin)
         changes += told(pipeline, run_pipeline)
         if reload:
             state = run_pipeline.dump()
-            pipeline, run_pipeline = judge(grown)
+            pipeline, run_pipeline = judge(cut_log, rules)
             assert run_pipeline.restore(state)
-    assert changes == told(*judge(whole))
+    assert changes == told(*judge(whole, rules))
 
 
 def log_of_epochs(log, **series):
@@ -186,3 +270,27 @@ def test_of_a_run_with_a_plan_fewer_points_tell(tmp_path):
     (tmp_path / "config.yaml").write_text("max_steps: 25\n")
     log = log_of_epochs(tmp_path / "training.csv", **guessing(25, learns_from=25))
     assert first_told(log, "flat-loss-at-init", "never-fell") == 10
+
+
+def memorising(epochs):
+    """Return losses and an accuracy of a classifier that memorises from its third epoch on."""
+    epoch = np.arange(epochs)
+    return {
+        "train_loss": 0.7 * np.exp(-epoch / 3),
+        "val_loss": 0.65 + 0.06 * np.abs(epoch - 1),
+        "val_accuracy": 0.7 - 0.005 * epoch,
+    }
+
+
+@pytest.mark.parametrize(("plan", "told_at"), [("num_train_epochs: 8\n", 5), ("", None)])
+def test_a_card_tells_at_a_stage_of_the_plan_what_it_tells_at_the_end(tmp_path, plan, told_at):
+    (tmp_path / "config.yaml").write_text(plan)
+    log = log_of_epochs(tmp_path / "training.csv", **memorising(8))
+    assert first_told(log, "generalization-gap", "memorises") == told_at
+
+
+def test_a_noisy_loss_that_falls_no_lower_is_told_once_it_stood_while_the_log_grew(tmp_path):
+    loss = np.log(24) + np.random.default_rng(2).normal(0, 0.02, 320)
+    log = tmp_path / "metrics.jsonl"
+    write(log, [round(value, 5) for value in loss])
+    assert first_told(log, "flat-loss-at-init", "never-fell") == 119

@@ -8,8 +8,9 @@ tenth; an accuracy that rests for eight below its best or, below 80 %, for most 
 2 or 3 values there, at 4 evaluations or more; one that stayed at 1/n for eight (five if the loss began above
 ln n or does not fall, three if both are those of a guess to the third digit) while the held-out loss was
 never below ln n, as if guessing among n classes; and a training accuracy that did not rise while the loss
-fell by a tenth or to nothing. While it goes on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out
-accuracy that rests below its best for ten, and after 30 % of a known plan one that guesses or had few values.
+fell by a tenth or to nothing. So it is at a stage of a known plan. While it goes on, at 10, 15, 20, 30, 40,
+60, ... evaluations: a held-out accuracy that rests below its best for ten, and after 30 % of a known plan one
+that guesses or had few values.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in its
 plot.
 
@@ -50,7 +51,7 @@ from sentinel.detectors.evaluation.guessing import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import planned_steps
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, is_concluded
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -149,8 +150,8 @@ def class_collapse(
         passed=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share,
         **{EXCUSED: few_samples & ~pl.col(ENDED)},  # which tell little while a run goes on
     )
-    at_end = pl.col(ENDED) & pl.col("passed").fill_null(True)
-    at_interim = pl.col(SUMS_UP) & ~pl.col(ENDED) & held_out & ~few_samples
+    at_end = is_concluded() & pl.col("passed").fill_null(True)
+    at_interim = pl.col(SUMS_UP) & ~is_concluded() & held_out & ~few_samples
     whole = at_end | (at_interim & pl.col("passed").fill_null(False))
     unstirred = (held_out & ~pl.col("stirs")).fill_null(False)
     has_seen_enough = (pl.col(Signal.EPOCH) >= REACH).fill_null(False) | (count >= ROUNDS)

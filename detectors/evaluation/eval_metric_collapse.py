@@ -5,6 +5,7 @@ An accuracy, score, average precision or overlap whose last three evaluations (t
 all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
 first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
 the highest median of as many evaluations in a row. While the run goes on, ten evaluations are awaited.
+At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks. At the
 end another one tells of a metric that fell below its start while the reward rose.
@@ -68,6 +69,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
 @detector(
     judges=(*SHARES, *OTHERS),
     history=History(recent=REACH + 2 * MANY, head=REACH),
+    at_stages=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     clear=1,

@@ -15,6 +15,7 @@ excuses them that became better: an accuracy on pairs below that of a coin does 
 evaluations, or four, each is worse than the one before and the last one 8 % above the first, while the
 training loss fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
+At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
 
@@ -102,6 +103,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN, *map(Standing, OUTRANKS)),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
+    at_stages=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,

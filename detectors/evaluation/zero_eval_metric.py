@@ -7,7 +7,8 @@ or F1 needs 25, or 10 while the training loss has fallen so far; while the run g
 or 20. Of a run that is over, all of 4 are enough. Five in a row are enough of a metric that was above 0
 before, and of a run that is over the last four, if these are more than half. Nothing is said where the same
 metric of another class or threshold is above 0. And at the end an average precision or an overlap that never
-passed 0.01 at ten evaluations or more, and does not begin to rise.
+passed 0.01 at ten evaluations or more, and does not begin to rise. At a stage of a known plan the run is
+judged as if it were over.
 Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
 
@@ -37,7 +38,17 @@ import polars as pl
 
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE, Every
+from sentinel.detectors.schema import (
+    EXCUSED,
+    INDEX,
+    SERIES,
+    SIGNAL,
+    STEP,
+    SUMS_UP,
+    VALUE,
+    Every,
+    is_concluded,
+)
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import NOTHING, metric_name, recent_max, recent_median
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -94,10 +105,10 @@ def zero_eval_metric(
         **{EXCUSED: (pl.col(VALUE) == 0) & _has_another()},  # above 0 it does not excuse what its card says
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
-    ends = pl.col(SUMS_UP) & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
+    is_whole = is_concluded() | (of_score & pl.col(SUMS_UP) & (pl.col(INDEX) + 1 >= LEARNED))
+    ends = is_whole & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
     fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
-    of_whole = (of_score & pl.col(SUMS_UP)) | pl.col(ENDED)
-    at_end = of_whole & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
+    at_end = is_whole & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
     never_rose = at_end | (
         pl.when(of_score & has_learned.fill_null(False))
         .then(pl.col("learned") == 0)
@@ -110,7 +121,7 @@ def zero_eval_metric(
     is_zero = ~of_errors & (fell | never_rose)
     rests = pl.col("last") < LEAVES * recent_median(VALUE, REACH, at_least=MANY)
     hardly = (
-        (~of_errors & ~of_score & pl.col(ENDED) & (pl.col("highest") < HARDLY) & rests)
+        (~of_errors & ~of_score & is_concluded() & (pl.col("highest") < HARDLY) & rests)
         & ~_has_another(HARDLY)
     ).fill_null(False)
     return verdicts(

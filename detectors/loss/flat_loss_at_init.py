@@ -7,7 +7,9 @@ the end a loss that came down to guessing is flat, too, 40 points with a sure fa
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
 So it is while the run goes on, at 10, 15, 20, 30, 40, 60, ... points: if all are alike (20 of batches without
 a plan); or with noise below 9 %, neither at its lowest nor surely lower, with a plan, or from 20 points on at
-guessing or in 20 epochs.
+guessing or in 20 epochs. What the end would tell is told at a stage of a known plan, and without one once it
+stood at all of these points while the log grew to twice its length, from 40 points of smooth epochs or 300
+steps on; a loss that ends no lower from 10 points on, while it grew to three times its length.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -34,16 +36,17 @@ at one half, but the discriminator was better before.
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
 """
 
-from math import log
+from math import inf, log
 from typing import Annotated
 
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.interims import THRICE, TWICE
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import planned_steps, warms_up
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SIGNAL, STEP, SUMS_UP, VALUE, First
+from sentinel.detectors.schema import EXCUSED, INDEX, SIGNAL, STEP, SUMS_UP, VALUE, First, grown, is_concluded
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
@@ -61,6 +64,7 @@ from sentinel.detectors.whole_run import (
     CONTEXT,
     EPOCHS,
     MANY,
+    MIN_ROWS_ALONE,
     MIN_ROWS_FOR_THIRDS,
     WHOLE,
     counts_epochs,
@@ -94,6 +98,11 @@ CUT = ("O3", "O21", "O4", "O2", "O1")
 SLOW = ("O7", "O12", "O1")
 UNMOVED = ("O1", "O2", "O3", "O7", "O21", "O4", "L8", "O5", "O12", "O16", "L2", "GV")
 GUESSES = ("O1", "O7", "L8", "O2", "O3", "O4", "O5", "O21", "O12", "GV")
+STOOD = {
+    **dict.fromkeys(("no-gradient", "at-chance", "gradient-without-effect", "unmoved"), TWICE),
+    "never-fell": THRICE,
+    "crawling": inf,
+}  # times to which a log has to have grown while interims found it
 OTHERS = Signal.DISCRIMINATOR_LOSS, Signal.PREFERENCE_LOSS  # of these the cards alone speak
 APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient that changes nothing
 
@@ -170,11 +179,14 @@ def flat_loss_at_init(
             patience=(2 * least_share * plan).fill_null(patient_steps),
         )
         .with_columns(guesses=pl.max_horizontal(off_guessing) < NEAR)
-        .with_columns(concludes=pl.col(SUMS_UP) & (pl.col(ENDED) | _is_clear(least_steps)))
         .with_columns(
-            over=pl.col("concludes") & is_training(least_steps, EPOCHS) & _did_its_part(waits=1),
+            over=pl.col(SUMS_UP)
+            & (is_concluded() | _is_clear(least_steps) | _may_stand(least_steps))
+            & is_training(least_steps, EPOCHS)
+            & _did_its_part(waits=1),
             never=~of_others
-            & pl.col("concludes")
+            & pl.col(SUMS_UP)
+            & (is_concluded() | _is_clear(least_steps) | _may_never_fall())
             & never_fell(least_steps, least_fall)
             & _did_its_part(waits=2)
             & ~_held_out_fell(),
@@ -188,19 +200,20 @@ def flat_loss_at_init(
         .with_columns(flat=_is_flat(doubtful_fall), **{EXCUSED: pl.col("tells_apart") | _is_trial()})
     )
     rose = _rose_to_guessing()
+    waited = _has_waited(least_fall / CLEARLY)
     return verdicts(
         measured,
         judged={SkipReason.OTHER_TAG: never | is_of(Signal.LOSS)}
         | supervised(never | (pl.col("rows") >= LEAST))
         | {SkipReason.RESUMED: never | start.is_not_null(), SkipReason.RANGE: never | (start >= 0)}
-        | {SkipReason.EARLY: over | never | rose | _has_waited(least_fall / CLEARLY) | (start == 0)}
+        | {SkipReason.EARLY: over | never | rose | waited | (start == 0)}
         | {SkipReason.EXPLAINED: ~(_knows_its_task() | pl.col("tells_apart"))}
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,
             "zero": (start == 0) & (pl.col("now") == 0),
             "no-gradient": flat & (gradient == 0),
-            "crawling": pl.col("crawls") & ~never,
+            "crawling": pl.col("crawls") & ~never & (~over | is_concluded() | waited),
             "at-chance": flat & (pl.col("settled") | (guesses & gradient.is_null())),
             "gradient-without-effect": flat & gradient.is_not_null(),
             "unmoved": flat,
@@ -209,27 +222,55 @@ def flat_loss_at_init(
         lasts=~pl.col("fell") | rose,
         severities={WARNING: flat & (pl.col("settled") | guesses | over | (most < least_fall / 2))},
         onset=pl.col(STEP) - pl.col("trained"),
-    )
+    ).with_columns(grown(_is_clear(least_steps), STOOD))
 
 
 def _is_clear(least_steps: int) -> pl.Expr:
     """Return whether a run that goes on shows clearly enough that its loss rests at its start.
 
-    A loss at its lowest, or surely lower than it began, may be about to leave. Of the noise of small batches
-    it is not known. Without a plan, slow learning looks alike for long, except at the cost of guessing. Where
-    few digits of it are logged, single batches are alike for some time, and epochs or evaluations are not.
+    Of the noise of small batches it is not known. Without a plan, slow learning looks alike for long, except
+    at the cost of guessing. Where few digits of it are logged, single batches are alike for some time, and
+    epochs or evaluations are not.
     """
     rests = pl.col("range") < PRECISION
-    creeps = (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
     has_plan = pl.col("plan").is_not_null()
     many = has_plan | (pl.col("rows") >= MIN_ROWS_FOR_THIRDS)
-    smooth = (pl.col("spread") < NOISY).fill_null(True)
     epoch = pl.col(Signal.EPOCH)
     long = (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
     guesses = (pl.col("guesses") & (long | counts_epochs())).fill_null(False)
     waited = has_plan | guesses | (epoch >= LONG).fill_null(False)
-    of_epochs = is_of(Signal.EVAL_LOSS) | counts_epochs() | (pl.col("rows") <= epoch + 1)
-    return (rests & (many | of_epochs.fill_null(False))) | (~creeps & many & smooth & waited)
+    is_clear = (rests & (many | _is_of_epochs())) | (~_creeps() & many & _is_smooth() & waited)
+    return is_clear & (pl.col("rows") >= MIN_ROWS_ALONE)
+
+
+def _creeps() -> pl.Expr:
+    """Return whether a loss is at its lowest, or surely lower than it began, and so may be about to leave."""
+    return (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
+
+
+def _is_smooth() -> pl.Expr:
+    return (pl.col("spread") < NOISY).fill_null(True)
+
+
+def _is_of_epochs() -> pl.Expr:
+    """Return whether rows are epochs or evaluations, and no batches."""
+    of_epochs = is_of(Signal.EVAL_LOSS) | counts_epochs() | (pl.col("rows") <= pl.col(Signal.EPOCH) + 1)
+    return of_epochs.fill_null(False)
+
+
+def _may_stand(least_steps: int) -> pl.Expr:
+    """Return whether a loss that stands still at interims may begin to tell: healthy ones do so for 60 points
+    or 250 steps at most.
+    """
+    long = (pl.col("trained") >= least_steps) | _is_of_epochs()
+    at_chance = pl.col("guesses").fill_null(False) | settled_at_guessing(CLASSES)
+    return (pl.col("rows") >= MANY) & long & (at_chance | _is_smooth())
+
+
+def _may_never_fall() -> pl.Expr:
+    """Return whether a loss that is no lower than at its start may begin to tell at interims."""
+    rests = pl.col("range") < PRECISION
+    return (pl.col("rows") >= MIN_ROWS_ALONE) & (rests | ~_creeps()) & _is_smooth()
 
 
 def _is_trial() -> pl.Expr:

@@ -8,6 +8,7 @@ Points below zero speak against the claim. What cannot be measured gives no poin
 import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,10 @@ PROGRESS = "progress"
 STANDS_FOR = "stands_for"
 SHARES = {PROGRESS: "plan", STANDS_FOR: "rows"}
 LEAST_EPOCHS = "least_epochs"
-OPTIONAL = {*BOUNDS, "yields_to", "running", "lines"}
+INTERIMS = "interims"
+GROWN = "grown"
+STAGE = "stage"
+OPTIONAL = {*BOUNDS, "yields_to", "running", "lines", INTERIMS}
 LINE = {"measurement", "says", "marks", "points"}
 
 
@@ -154,6 +158,9 @@ class Card(msgspec.Struct, frozen=True, eq=False):
     ``catalogue`` has its likely causes, likeliest first. The bar of a run that is ``over`` is lower than
     those of one that is still ``running``, of which it is read again and again; it has to reach one of these,
     and without any it waits for the end. It says nothing where the claim that it ``yields_to`` pages.
+
+    At interims a run that goes on is read as if it were over. What is read there is told from the ``stage``
+    of the plan on, or once it stood at all interims while the log grew to ``grown`` times its length.
     """
 
     claim: str
@@ -166,6 +173,8 @@ class Card(msgspec.Struct, frozen=True, eq=False):
     lines: tuple[Line, ...]
     running: tuple[Bar, ...] = ()
     yields_to: str = ""
+    grown: float = inf
+    stage: float = inf
 
     @property
     def most(self) -> int:
@@ -262,8 +271,18 @@ def card_in(file: str, text: str) -> Card:
             _bar(f"{file}: running {n}", bar, over) for n, bar in enumerate(content.get("running", ()), 1)
         ),
         yields_to=content.get("yields_to", ""),
+        **_interims(file, content.get(INTERIMS, {})),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
+
+
+def _interims(file: str, content: Any) -> dict[str, float]:
+    """Return when a card tells what it says at interims."""
+    if not isinstance(content, dict) or not content.keys() <= {GROWN, STAGE}:
+        raise CardError(f"{file}: {INTERIMS} has {GROWN}, {STAGE} and nothing else")
+    if not all(isinstance(value, int | float) and value > 0 for value in content.values()):
+        raise CardError(f"{file}: {INTERIMS} must have a number above 0 for each")
+    return {name: float(value) for name, value in content.items()}
 
 
 def _kind(kinds: Any) -> str:

@@ -8,6 +8,7 @@ all series beside the outcome, and at looks while it goes on: then of the outcom
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from sentinel.detectors.blocks import ROWS, by_count
 from sentinel.detectors.declarations import History, Variant
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.interims import AT_ONCE
 from sentinel.detectors.reading.cards import Bar, Card, card_of
 from sentinel.detectors.reading.company import COMPANY, largest
 from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
@@ -32,15 +34,19 @@ from sentinel.detectors.schema import (
     ENDED,
     EXCUSED,
     FINDINGS,
+    GROWN,
     INDEX,
     LOOK,
     NEW,
     ONSET,
+    OVER,
     SERIES,
     SEVERITY,
     SIGNAL,
     SKIPPED,
+    STAGE,
     STEP,
+    SUMS_UP,
     VALUE,
     VARIANT,
     Course,
@@ -69,6 +75,12 @@ STANDINGS = {
     for role in (Role.METRIC, Role.HELD_OUT_LOSS)
 }
 """What tells a measurement of companions while a run goes on: how they stand."""
+
+IS_LOOK = "is_look"
+"""The column that tells where cards are read at a look, or at the end."""
+
+IS_WHOLE = "is_whole"
+"""The column that tells where cards are read of the run as a whole."""
 
 PLAN = "planned_steps"
 """The column with the steps that are planned at a look."""
@@ -103,6 +115,7 @@ OF_CARD: Mapping[str, pl.DataType] = {
     "card_variant": pl.String(),
     "card_severity": FINDINGS[SEVERITY],
     "card_onset": FINDINGS[ONSET],
+    "card_grown": pl.Float64(),
     "card_points": pl.Float64(),
     "reading": pl.String(),
     "card": pl.String(),
@@ -145,10 +158,15 @@ def with_opinion(
     ``findings`` have their severities. The frame of ``points`` is the WINDOW frame that the rule judged, of
     which it judges each ``every``-th row.
     """
+    points = points.with_columns(points[OVER].alias(ENDED))
     is_look = points[NEW] & (points[ENDED] | points[INDEX].is_in(looks(every)))
-    if not is_look.any():
+    is_concluded = points[ENDED] | points[STAGE].is_not_null()
+    is_whole = points[SUMS_UP] if any_grows(claims) else is_concluded
+    is_read = is_look | (points[NEW] & is_whole)
+    if not is_read.any():
         return findings.with_columns(pl.lit(None, OF_CARD[name]).alias(name) for name in EVIDENCE)
-    opinion = _opinions(points, is_look, claims, bar)
+    marked = points.with_columns(is_look.alias(IS_LOOK), is_whole.alias(IS_WHOLE))
+    opinion = _opinions(marked, is_read, claims, bar)
     joined = findings.drop(LOOK).join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
     by_rule = pl.col(SEVERITY).fill_null(0)
     excused = pl.col(EXCUSED) if EXCUSED in findings.collect_schema().names() else pl.lit(value=False)
@@ -157,12 +175,13 @@ def with_opinion(
         doubts = usual.select(SERIES, INDEX, usual_severity=SEVERITY)
         joined = joined.join(doubts, on=[SERIES, INDEX], how="left", maintain_order="left")
         doubt = pl.col("usual_severity")
-    is_doubted = (doubt == INFO).fill_null(False) & ~pl.col(ENDED)
+    is_doubted = (doubt == INFO).fill_null(False) & ~pl.col(OVER)
     prevails = (pl.col("card_severity") > by_rule) & ~is_doubted & ~excused
     of_card = {
         SEVERITY: pl.col("card_severity"),
         VARIANT: pl.col("card_variant"),
         ONSET: pl.col("card_onset"),
+        GROWN: pl.col("card_grown"),
         **{name: pl.lit(None, FINDINGS[name]) for name in (ABOVE, BELOW, SKIPPED)},
     }
     return joined.with_columns(prevails=prevails.fill_null(False)).with_columns(
@@ -172,6 +191,11 @@ def with_opinion(
         ),
         *(pl.when("prevails").then(pl.col(name)).alias(name) for name in EVIDENCE),
     )
+
+
+def any_grows(claims: Collection[str]) -> bool:
+    """Return whether one of the cards tells what stood while the log grew."""
+    return any(isfinite(card_of(claim).grown) for claim in claims)
 
 
 def with_rivals(claims: Sequence[str], bar: float = 1.0) -> list[Card]:
@@ -229,13 +253,12 @@ class _Points(msgspec.Struct, frozen=True, dict=True):
         return noise_of(values[np.isfinite(values)])
 
 
-def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:
-    """Return what the cards say at the looks of a frame."""
+def _opinions(frame: pl.DataFrame, is_read: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:
+    """Return what the cards say at the looks and interims of a frame, in the rows that are read."""
     cards = with_rivals(claims, bar)
     placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64), **{PLAN: planned_steps()})
     least = min(card.over.least_points for card in cards)
-    due = placed.filter(is_look & (pl.col(INDEX) + 1 >= least))
-    while_running = due.drop(use.column for use in COURSES if use.column in due.columns)
+    due = placed.filter(is_read & (pl.col(INDEX) + 1 >= least))
     signals = np.array(due[SIGNAL].to_list())
     all_progress = _Progress.of_rows(due)
     points = _Points(frame)
@@ -249,14 +272,14 @@ def _opinions(frame: pl.DataFrame, is_look: pl.Series, claims: Sequence[str], ba
                 is_doubtful = any(card.claim in claims for card in in_doubt)
                 opinions[due_row] = {LOOK: int(Look.DOUBT if is_doubtful else Look.WELL)}
                 if series_suspects.to_read:
-                    last_rows = due if all_progress.has_ended[due_row] else while_running
-                    last_row = last_rows.row(due_row, named=True)
+                    last_row = due.row(due_row, named=True)
                     opinions[due_row] |= _of_series(points, last_row, courses[index], in_doubt, claims)
     columns = {
         name: pl.Series([opinion.get(name) for opinion in opinions], dtype=dtype)
         for name, dtype in OF_CARD.items()
     }
-    return due.select(SERIES, INDEX).with_columns(**columns).with_columns(pl.col(LOOK).fill_null(Look.WELL))
+    look = pl.when(IS_LOOK).then(pl.col(LOOK).fill_null(Look.WELL))
+    return due.select(SERIES, INDEX, IS_LOOK).with_columns(**columns).with_columns(look).drop(IS_LOOK)
 
 
 def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floats]]:
@@ -270,10 +293,13 @@ def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floa
 
 
 class _Progress(msgspec.Struct, frozen=True):
-    """How far each series is: its points, whether it is over, the share of its plan, and its epochs."""
+    """How far each series is: its points, whether it is over, or judged as if it were, whether this is a look
+    of one that goes on, the share of its plan, and its epochs.
+    """
 
     counts: Floats
-    has_ended: Bools
+    as_whole: Bools
+    is_look: Bools
     plan_share: Floats
     epochs: Floats
 
@@ -282,7 +308,8 @@ class _Progress(msgspec.Struct, frozen=True):
         """Return this of series that are at one row each."""
         plan_share = rows.select(pl.col(STEP) / pl.col(PLAN)).to_series().to_numpy()
         epochs = rows[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        return cls(rows[INDEX].to_numpy() + 1.0, rows[ENDED].to_numpy(), plan_share, epochs)
+        is_look = (rows[IS_LOOK] & ~rows[ENDED]).to_numpy()
+        return cls(rows[INDEX].to_numpy() + 1.0, rows[IS_WHOLE].to_numpy(), is_look, plan_share, epochs)
 
     def at(self, indices: Ints) -> "_Progress":
         """Return this of some of the series."""
@@ -314,15 +341,15 @@ def _suspects(
         epochs = _epochs(part, progress.epochs, progress.counts)
         outcome = _curves(courses[indices], np.nan, progress.counts, part)
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, progress.has_ended, np.ones(len(indices), bool))
+            may_page = _may_page(card, card.over, outcome, progress.as_whole, np.ones(len(indices), bool))
             if not may_page.any():
                 continue
-            is_read = may_page & progress.has_ended
+            is_read = may_page & progress.as_whole
             for bar in card.running:
-                is_due = may_page & bar.is_for(progress.plan_share, epochs)
+                is_due = may_page & progress.is_look & bar.is_for(progress.plan_share, epochs)
                 if not is_due.any():
                     continue
-                reaches = _may_page(card, bar, outcome, progress.has_ended, is_due)
+                reaches = _may_page(card, bar, outcome, np.zeros_like(is_due), is_due)
                 is_read |= _may_have_stood(card, bar, outcome, reaches)
             for index in indices[may_page].tolist():
                 suspects[index].in_doubt.append(card)
@@ -338,11 +365,11 @@ def _epochs(part: Part, epochs: Floats, counts: Floats) -> Floats:
     return counts if part.role is Role.HELD_OUT_LOSS else epochs
 
 
-def _may_page(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: Bools) -> Bools:
+def _may_page(card: Card, bar: Bar, outcome: Curves, as_whole: Bools, among: Bools) -> Bools:
     """Return of which outcomes ``among`` some a card may reach a bar; what is not measured yet may be as bad
-    as can be. Companions count once a run is over.
+    as can be. Companions count where a run is judged as a whole.
     """
-    return _may_reach(card, bar, outcome, has_ended, among & (outcome.points >= bar.least_points))
+    return _may_reach(card, bar, outcome, as_whole, among & (outcome.points >= bar.least_points))
 
 
 def _may_have_stood(card: Card, bar: Bar, outcome: Curves, among: Bools) -> Bools:
@@ -354,7 +381,7 @@ def _may_have_stood(card: Card, bar: Bar, outcome: Curves, among: Bools) -> Bool
     return among
 
 
-def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: Bools) -> Bools:
+def _may_reach(card: Card, bar: Bar, outcome: Curves, as_whole: Bools, among: Bools) -> Bools:
     """Return of which outcomes ``among`` some a card may have the points of a bar, however few points there
     are.
     """
@@ -369,7 +396,7 @@ def _may_reach(card: Card, bar: Bar, outcome: Curves, has_ended: Bools, among: B
     points = np.zeros(len(possible))
     for line in card.lines:
         if line.measurement in COMPANY:
-            points += np.where(has_ended, line.most, 0)
+            points += np.where(as_whole, line.most, 0)
         else:
             measured = MEASUREMENTS[line.measurement].of(outcome)
             points += np.where(np.isnan(measured), line.most, line.score(measured))
@@ -398,40 +425,96 @@ def _of_series(
         if companion_part is not None and signal != last_row[SIGNAL]:
             curves = _curves(np.array(last_row[name])[None, :], 0.0, counts, companion_part)
             companions.setdefault(companion_part.role, []).append(curves)
-    measured = _measured(outcome, companions, {name for card in cards for name in card.measurements})
-    if not last_row[ENDED]:
-        measured |= _standings(last_row)
-    scores = {card: card.total(measured) for card in cards}
-    beyond = {card.claim: card for card in cards if _reaches(card.over, count, measured, scores[card])}
-    of_start = [card for card in beyond.values() if card.begins == "start"]
-    in_time = {card.claim for card in of_start if _may_yet_leave(points, last_row, card, part.role)}
-    beyond = {claim: card for claim, card in beyond.items() if claim not in in_time}
-    of_claims = [card for claim, card in beyond.items() if claim in claims and card.yields_to not in beyond]
-    plan_share = np.array([last_row[STEP] / (last_row[PLAN] or np.nan)])
-    epoch = last_row.get(Signal.EPOCH)
-    epochs = _epochs(part, np.array([np.nan if epoch is None else epoch]), counts)
-    paging = [
-        (scores[card] / bar.page_from, card, bar)
-        for card in of_claims
-        for bar in ((card.over,) if last_row[ENDED] else card.running)
-        if bar.is_for(plan_share, epochs).all()
-        and _reaches(bar, count, measured, scores[card])
-        and _has_stood(card, bar, outcome)
-    ]
-    if not paging:
-        return {} if of_claims or not last_row[ENDED] else {LOOK: int(Look.WELL)}
-    _, card, bar = max(paging, key=lambda candidate: candidate[0])
-    running = None if last_row[ENDED] else bar
-    first_step = points.first_step.get(last_row[SERIES])
-    return {
-        LOOK: int(Look.PAGES),
-        "card_variant": card.claim,
-        "card_severity": int(WARNING),
-        "card_onset": _fallen_since(points, last_row, outcome, part) if card.begins == "best" else first_step,
-        "card_points": scores[card],
-        "reading": card.text(measured, most=MAX_TOLD_LINES, running=running),
-        "card": card.text(measured, running=running),
-    }
+    names = {name for card in cards for name in card.measurements}
+    of_series = _OfSeries(points, last_row, part, outcome, claims)
+    opinion: dict[str, Any] = {}
+    if last_row[IS_LOOK] and not last_row[ENDED]:
+        opinion = of_series.while_running(cards, _measured(outcome, {}, names) | _standings(last_row))
+    if last_row[IS_WHOLE] and opinion.get(LOOK) != int(Look.PAGES):
+        opinion |= of_series.as_whole(cards, _measured(outcome, companions, names))
+    return opinion
+
+
+class _OfSeries(msgspec.Struct, frozen=True):
+    """One series, as it is in its last row, and the claims that may be made of it."""
+
+    points: _Points
+    last_row: _Row
+    part: Part
+    outcome: Curves
+    claims: Collection[str]
+
+    @property
+    def _count(self) -> int:
+        return int(self.last_row[INDEX]) + 1
+
+    def while_running(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
+        """Return what the cards say at a look of a run that goes on."""
+        plan_share = np.array([self.last_row[STEP] / (self.last_row[PLAN] or np.nan)])
+        epoch = self.last_row.get(Signal.EPOCH)
+        epochs = _epochs(
+            self.part, np.array([np.nan if epoch is None else epoch]), np.array([float(self._count)])
+        )
+        paging = [
+            (card.total(measured) / bar.page_from, card, bar)
+            for card in self._of_claims(cards, measured)
+            for bar in card.running
+            if bar.is_for(plan_share, epochs).all()
+            and _reaches(bar, self._count, measured, card.total(measured))
+            and _has_stood(card, bar, self.outcome)
+        ]
+        if not paging:
+            return {}
+        _, card, bar = max(paging, key=lambda candidate: candidate[0])
+        return self._told(card, measured, bar) | {LOOK: int(Look.PAGES)}
+
+    def as_whole(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
+        """Return what the cards say of the run as a whole: that is over, or judged as if it were."""
+        has_ended = self.last_row[ENDED]
+        beyond = self._of_claims(cards, measured)
+        if not has_ended:
+            beyond = [card for card in beyond if isfinite(self._grown(card))]
+        if not beyond:
+            return {LOOK: int(Look.WELL)} if has_ended else {}
+        card = max(beyond, key=lambda card: card.total(measured) / card.over.page_from)
+        if has_ended:
+            return self._told(card, measured, None) | {LOOK: int(Look.PAGES)}
+        return self._told(card, measured, None) | {"card_grown": self._grown(card)}
+
+    def _grown(self, card: Card) -> float:
+        """Return to how many times its length the log has to have grown for what a card says here."""
+        stage = self.last_row[STAGE]
+        return AT_ONCE if stage is not None and stage >= card.stage else card.grown
+
+    def _of_claims(self, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Card]:
+        """Return the cards of the claims that would page if the run ended here."""
+        beyond = {
+            card.claim: card
+            for card in cards
+            if _reaches(card.over, self._count, measured, card.total(measured))
+            and not (card.begins == "start" and self._may_yet_leave(card))
+        }
+        return [
+            card for claim, card in beyond.items() if claim in self.claims and card.yields_to not in beyond
+        ]
+
+    def _may_yet_leave(self, card: Card) -> bool:
+        return _may_yet_leave(self.points, self.last_row, card, self.part.role)
+
+    def _told(self, card: Card, measured: Mapping[str, float], running: Bar | None) -> dict[str, Any]:
+        """Return the finding of a card, by one of its bars for runs that go on."""
+        if card.begins == "best":
+            onset = _fallen_since(self.points, self.last_row, self.outcome, self.part)
+        else:
+            onset = self.points.first_step.get(self.last_row[SERIES])
+        return {
+            "card_variant": card.claim,
+            "card_severity": int(WARNING),
+            "card_onset": onset,
+            "card_points": card.total(measured),
+            "reading": card.text(measured, most=MAX_TOLD_LINES, running=running),
+            "card": card.text(measured, running=running),
+        }
 
 
 def _fallen_since(points: _Points, last_row: _Row, outcome: Curves, part: Part) -> int | None:

@@ -10,6 +10,7 @@ point is a single episode. Nothing is said while a fifth of the actions are rand
 judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
 single episode of it below nearly all). A reward that leaps down to 100 times the largest size of its last 50
 points, for three points, is told at once.
+At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 It waits until fewer than a fifth of the actions are random (half, once the run is over) and, but for a
 language model, a third of the plan is done.
@@ -71,6 +72,7 @@ CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failure
     uses=(*LANGUAGE, Signal.EXPLORATION_RATE, Signal.TOTAL_STEPS, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
     history=History(recent=ROWS, head=SHORT, coarse=True),
     at_end=True,
+    at_stages=True,
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
     evidence={

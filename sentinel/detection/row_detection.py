@@ -110,7 +110,7 @@ class Verdicts:
             known=series.known,
             final=window.ended,
             look=None if look is None else Look(look),
-            is_of_card=variant in self._detector.reads or interim is True,
+            is_of_card=variant in self._detector.reads,
             interim=interim,
         )
 

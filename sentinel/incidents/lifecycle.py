@@ -205,6 +205,13 @@ class IncidentTracker:
             track = self._tracks[verdict.key] = Track(
                 verdict.key, verdict.index, verdict.step, verdict.time, final=verdict.final
             )
+        if track.waits(verdict):
+            if verdict.is_of_card or not track.streak:
+                track.see(verdict.look)
+                return
+            verdict = msgspec.structs.replace(verdict, interim=None)  # its rows alone tell it
+        if not track.findings:
+            track.begin(verdict)
         track.count(verdict, 1, detector)
         self._latest.found(verdict)
         if verdict.severity:
@@ -225,10 +232,11 @@ class IncidentTracker:
         track.key = verdict.key
         track.streak = []
         track.clean = 0
+        track.doubt = 0
         return track
 
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
-        fires = verdict.final or verdict.is_of_card
+        fires = verdict.final or verdict.is_of_card or bool(verdict.interim)
         severity = Severity(verdict.severity) if fires else track.confirmed_severity(detector)
         if severity and track.incident is None:
             yield self._begin_change(Event.FIRING, track, self._incident(track, severity, verdict))

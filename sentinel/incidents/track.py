@@ -52,6 +52,8 @@ class Track(msgspec.Struct):
     final: bool = False  # it began with a verdict on a run that was over
     look: Look = Look.WELL  # the last one
     interim: bool = False  # the last one found what the rows before it did not show
+    doubt: int = 0  # rows at the first of the last interims, if all of them found the same; else 0
+    doubt_variant: str | None = None  # what they found
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -64,14 +66,34 @@ class Track(msgspec.Struct):
         self.incident = incident
         return Change(event, self.current(incident))
 
+    def begin(self, verdict: Verdict) -> None:
+        """Let the finding begin with this verdict."""
+        self.index = verdict.index
+        self.step = verdict.step
+        self.time = verdict.time
+
+    def waits(self, verdict: Verdict) -> bool:
+        """Return whether what an interim found has not stood for long enough yet."""
+        if verdict.interim is None or verdict.final:
+            return False
+        rows = verdict.index + 1
+        if not verdict.interim or verdict.variant != self.doubt_variant:
+            self.doubt = rows if verdict.interim else 0
+            self.doubt_variant = verdict.variant
+        return rows < verdict.interim * self.doubt
+
+    def see(self, look: Look | None) -> None:
+        """Remember what the cards say at a look."""
+        if look is not None:
+            self.look = self._next_look(look)
+
     def count(self, last: Verdict, rows: int, detector: Declaration) -> None:
         """Count ``rows`` rows of one severity, of which ``last`` is the last. Change counts only."""
         was_judged = last.look is not None or last.interim is not None
         is_again = last.final and was_judged and not self.stays  # and was counted before
-        if last.look is not None:
-            self.look = self._next_look(last.look)
+        self.see(last.look)
         if last.interim is not None:
-            self.interim = last.interim and (not self.streak or self.streak[-1] < last.severity)
+            self.interim = last.interim > 0 and (not self.streak or self.streak[-1] < last.severity)
         if not last.severity:
             self.streak = []
             self.clean += 0 if is_again else rows
@@ -88,9 +110,9 @@ class Track(msgspec.Struct):
     @property
     def stays(self) -> bool:
         """Whether a card found it at a look, or the rule at an interim, and no later one says that all is
-        well.
+        well. What waits to stand for long enough stays as well.
         """
-        return self._is_of_card or self.interim
+        return self._is_of_card or self.interim or (self.doubt > 0 and self.incident is None)
 
     @property
     def _is_of_card(self) -> bool:

@@ -65,7 +65,7 @@ class Verdict(msgspec.Struct, frozen=True):
     catalogue: tuple[str, ...] = ()  # in place of the variant's, where not empty
     final: bool = False  # about a run that is over; fires at once, whatever `hold` says
     look: Look | None = None  # what score cards say of it, where they were read
-    interim: bool | None = None  # whether the run so far as a whole shows it, where that was judged
+    interim: float | None = None  # how far the log has to have grown while the whole shows it; see INTERIM
     is_of_card: bool = False  # a finding of a card, which fires at once, too
 
 

@@ -9,13 +9,17 @@ The way in which polls cut the stream never matters:
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
 from sentinel.detectors import schema
+from sentinel.detectors.interims import stages_done
+from sentinel.detectors.schedules import HELD_OUT
 from sentinel.detectors.schema import Last
+from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points, finite
@@ -30,6 +34,9 @@ from sentinel.series.step_join import REACH, Join
 
 MAX_TAGS_PER_SIGNAL = 128
 """How many tags of one signal are judged. `Attempt.left_out` names the signals with more."""
+
+NO_POINTS: Mapping[str, Points] = {}
+"""No points of any tag."""
 
 MAX_JUDGED_TAGS = 16
 """Signals of which only the first tags are judged. Their other tags are parts of a whole, not the whole."""
@@ -97,10 +104,11 @@ class Attempt(msgspec.Struct, array_like=True):
         joined = self.context.values(requests, self.tags)
         for (spec, points, partner_values), used_values in zip(complete, joined, strict=True):
             rows = _judged_rows(spec, points, [*partner_values, *used_values], plans)
-            for window in self._history(spec, points.tag).extend(
-                rows, points.position, interims=spec.at_interims
-            ):
-                yield spec, points.tag, window
+            history = self._history(spec, points.tag)
+            stages = stages_done(_plan_shares(spec, rows, history.count)) if spec.at_interims else None
+            for window in history.extend(rows, points.position, stages):
+                courses = self._courses(spec, fresh, int(window.position[-1])) if window.interim else {}
+                yield spec, points.tag, replace(window, courses=courses) if courses else window
         self._extend_courses(fresh, specs)
         self.context.trim()
         for signal in specs.needs:
@@ -133,10 +141,22 @@ class Attempt(msgspec.Struct, array_like=True):
                 points = fresh[tag]
                 self.courses.setdefault(tag, Buckets(extremes=False)).push(points.value, points.step)
 
-    def _courses(self, spec: SeriesSpec) -> dict[str, Floats]:
-        """Return the courses that a spec asks for, by column, of signals that were logged."""
-        tags = {use.column: self._first_tag(use.signal) for use in spec.courses}
-        return {column: self.courses[tag].mean for column, tag in tags.items() if tag in self.courses}
+    def _courses(
+        self, spec: SeriesSpec, fresh: Mapping[str, Points] = NO_POINTS, end: int = 0
+    ) -> dict[str, Floats]:
+        """Return the courses that a spec asks for, by column, of signals that were logged, with the ``fresh``
+        points before the position ``end``.
+        """
+        courses = {}
+        for use in spec.courses:
+            tag = self._first_tag(use.signal)
+            course = self.courses.get(tag)
+            if tag in fresh and (new := int(np.searchsorted(fresh[tag].position, end))):
+                course = deepcopy(course) if course else Buckets(extremes=False)
+                course.push(fresh[tag].value[:new], fresh[tag].step[:new])
+            if course:
+                courses[use.column] = course.mean
+        return courses
 
     def last(self, signal: Signal) -> float | None:
         """Return the newest value of a signal that the specs or the plan ask for."""
@@ -227,6 +247,26 @@ def _judged_rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | Non
     ).T
     lists = tuple(column for column in values[signals:] if column is not None)
     return Rows(points.step, numbers, column_indices, lists)
+
+
+def _plan_shares(spec: SeriesSpec, rows: Rows, begin: int) -> Floats:
+    """Return the share of the plan that is done in rows that begin with this index; NaN where no plan is
+    known. It is that of `sentinel.detectors.schedules.planned_steps`.
+    """
+    total, epoch, epochs = (
+        rows.column(spec.columns.index(name)) if name in spec.columns else np.full(len(rows), np.nan)
+        for name in (Signal.TOTAL_STEPS, Signal.EPOCH, Setting.EPOCHS)
+    )
+    index = begin + np.arange(len(rows))
+    of_each_epoch = np.isnan(epoch) & (rows.step - index >= 0) & (rows.step - index <= 1) & (index < epochs)
+    with np.errstate(all="ignore"):
+        of_epochs = np.where((epoch > 0) & (epoch <= epochs), epoch / epochs, np.nan)
+        evaluated = np.where(of_each_epoch & (spec.judged in HELD_OUT), (index + 1) / epochs, np.nan)
+        of_steps = np.where(total > 0, rows.step / total, np.nan)
+    shares: Floats = np.where(
+        np.isnan(of_steps), np.where(np.isnan(of_epochs), evaluated, of_epochs), of_steps
+    )
+    return shares
 
 
 def _points_in_order(arrived: Iterable[Points]) -> list[Points]:

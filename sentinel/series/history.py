@@ -13,7 +13,8 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from sentinel.common.conversion import converter
-from sentinel.detectors.interims import is_interim, next_interim
+from sentinel.detectors.interims import STAGES, is_interim, next_interim
+from sentinel.detectors.stats import Ints
 from sentinel.series.buckets import Buckets, Floats, Steps, next_checkpoint
 from sentinel.series.rows import SPARE, RowBuffer, Rows
 
@@ -31,6 +32,7 @@ class Window(msgspec.Struct, frozen=True, gc=False):
     continues: bool = False  # the attempt goes on with a loss that had fallen
     ended: bool = False  # the row to judge is the last one of a run that is over
     interim: bool = False  # in its last row the run so far is judged as a whole
+    stage: float = 0.0  # of `interims.STAGES`, if it is done in this row
     courses: dict[str, Floats] = {}  # of other signals, by column, if it is
 
     @property
@@ -63,6 +65,7 @@ class SeriesHistory:
         "_plotted",
         "_recent_rows",
         "_sliced",
+        "_stages",
         "count",
         "earlier",
         "position",
@@ -82,6 +85,7 @@ class SeriesHistory:
         self._buffer = RowBuffer(Rows.none(len(earlier.lists)), self._recent_rows)
         self._coarse: Buckets | None = None  # until a row is forgotten
         self._checkpoint = _NO_BUCKETS
+        self._stages = 0  # of the plan that are done
 
     @property
     def head(self) -> Rows:
@@ -109,19 +113,33 @@ class SeriesHistory:
         coarse.push(new_rows.value, new_rows.step, plotted)
         return coarse
 
-    def extend(self, rows: Rows, position: NDArray[np.int64], *, interims: bool = False) -> Iterator[Window]:
-        """Remember rows, and yield the windows to judge. A window never spans two coarse views, nor with
-        ``interims`` a row in which the run so far is judged as a whole.
+    def extend(self, rows: Rows, position: NDArray[np.int64], stages: Ints | None = None) -> Iterator[Window]:
+        """Remember rows, and yield the windows to judge. A window never spans two coarse views, nor, where
+        ``stages`` says how many of the plan are done in each row, one in which the run so far is judged as a
+        whole.
         """
         while len(rows):
             ends = [self.count + len(rows)]
             ends += [next_checkpoint(self.count)] if self._sliced else []
-            ends += [next_interim(self.count)] if interims else []
+            if stages is not None:
+                ends += [next_interim(self.count)]
+                ends += [self.count + 1 + int(row) for row in np.flatnonzero(stages > self._stages)[:1]]
             room = min(ends) - self.count
             window = self._push(rows[:room], position[:room])
-            yield replace(window, interim=True) if interims and is_interim(self.count) else window
+            if stages is not None:
+                window = self._as_interim(window, int(stages[room - 1]))
+                stages = stages[room:]
+            yield window
             rows = rows[room:]
             position = position[room:]
+
+    def _as_interim(self, window: Window, stages: int) -> Window:
+        """Return the window with what its last row is, in which so many stages of the plan are done."""
+        is_stage = stages > self._stages
+        self._stages = max(self._stages, stages)
+        stage = STAGES[stages - 1] if is_stage else 0.0
+        is_whole = is_stage or is_interim(self.count)
+        return replace(window, interim=True, stage=stage) if is_whole else window
 
     def end(self) -> Window:
         """Return the window in which the last row is judged again, with the present coarse view."""
@@ -161,7 +179,7 @@ class SeriesHistory:
         checkpoint = None if self._checkpoint is _NO_BUCKETS else self._checkpoint
         rows = (self.earlier, self._head, self.recent)
         shape = (self._head_rows, self._recent_rows, self._sliced, self._plotted)
-        return SeriesState(*shape, self.count, self.position, *rows, self._coarse, checkpoint)
+        return SeriesState(*shape, self.count, self.position, *rows, self._coarse, checkpoint, self._stages)
 
     @classmethod
     def load(cls, state: Any) -> Self:
@@ -175,6 +193,7 @@ class SeriesHistory:
         series._buffer = RowBuffer(stored.recent, stored.recent_rows)
         series._coarse = stored.coarse
         series._checkpoint = stored.checkpoint or _NO_BUCKETS
+        series._stages = stored.stages
         return series
 
 
@@ -192,6 +211,7 @@ class SeriesState(msgspec.Struct, array_like=True):
     recent: Rows
     coarse: Buckets | None  # None: the recent rows are all rows
     checkpoint: dict[str, Floats] | None
+    stages: int  # of the plan that are done
 
 
 _to_state = converter(SeriesState)

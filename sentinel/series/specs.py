@@ -83,7 +83,7 @@ class SeriesSpec(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def at_interims(self) -> bool:
         """Whether a detector judges the run so far as a whole while it goes on."""
-        return any(d.at_interims for d in self.detectors)
+        return any(d.judges_whole for d in self.detectors)
 
     @cached_property
     def coarse(self) -> bool:
@@ -151,7 +151,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     return specs
 
 
-STATE = 23
+STATE = 24
 """A number to raise whenever what is stored of streams changes its form. An older state is read again."""
 
 

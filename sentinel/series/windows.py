@@ -16,9 +16,11 @@ from sentinel.detectors.schema import (
     ENDED,
     INDEX,
     NEW,
+    OVER,
     RAW,
     SERIES,
     SIGNAL,
+    STAGE,
     STEP,
     SUMS_UP,
     TIME,
@@ -41,6 +43,8 @@ def is_due(detector: Detector, window: Window) -> bool:
     """Return whether the detector judges any of the window's new rows."""
     if window.ended:
         return detector.at_end
+    if window.interim and detector.judges_whole:
+        return True
     return window.first < EARLY_ROWS or window.end // detector.every > window.first // detector.every
 
 
@@ -84,15 +88,20 @@ def frame(detector: Detector, series: Sequence[Judged]) -> pl.DataFrame:
     if detector.non_finite:
         columns[RAW] = value
     if detector.at_end:
-        columns[ENDED] = np.array([window.ended for _, window in series])[number] & is_new
-    if detector.at_interims:
+        is_over = [window.ended or (window.stage > 0 and detector.at_stages) for _, window in series]
+        last = np.array([window.end - 1 for _, window in series])[number]
+        columns[ENDED] = np.array(is_over)[number] & (index == last)
+    if detector.judges_whole:
         last = np.array([window.end - 1 for _, window in series])[number]
         is_whole = np.array([window.ended or window.interim for _, window in series])[number]
         columns[SUMS_UP] = is_whole & (index == last)
+        columns[OVER] = np.array([window.ended for _, window in series])[number] & (index == last)
+        stage = np.array([window.stage for _, window in series])[number]
+        columns[STAGE] = _with_nulls(np.where((stage > 0) & (index == last), stage, np.nan))
     for course_use in courses(detector.uses):
         by_series = [window.courses.get(course_use.column, np.empty(0)) for _, window in series]
         course = _coarse([*by_series, np.empty(0)])
-        ended_series = [number if window.ended else None for number, (_, window) in enumerate(series)]
+        ended_series = [number if window.courses else None for number, (_, window) in enumerate(series)]
         columns[course_use.column] = course[pl.Series(ended_series, dtype=pl.UInt32)[row_series]]
     windows = pl.DataFrame(columns)
     if detector.history.coarse:
