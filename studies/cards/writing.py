@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.reading.cards import LEAST_EPOCHS, SHARES, Card, card_in
+from sentinel.detectors.reading.cards import INTERIMS, LEAST_EPOCHS, SHARES, Card, card_in
 from studies.cards.fit import MOST_POINTS, FittedCard, FittedLine
 from studies.cards.forms import CLAIMS, forms
 from studies.cards.labels import Label
@@ -38,6 +38,7 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
         *_bounds("needs", card.form.needs),
         *_bounds("excuses", card.form.excuses),
         f"page_from = {page}",
+        *_interims(CLAIMS[claim].get(INTERIMS, {})),
         *(line for bar in CLAIMS[claim].get("running", ()) for line in _running(bar)),
     ]
     for line in sorted(card.lines, key=lambda one: -abs(one.points[1])):
@@ -50,6 +51,11 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
             f"points = {json.dumps([0, *line.points])}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def _interims(content: Mapping[str, float]) -> list[str]:
+    """Return when a card tells what it says at interims, which no fit moves either."""
+    return [f"\n[{INTERIMS}]", *(f"{key} = {value}" for key, value in content.items())] if content else []
 
 
 def _running(bar: Mapping[str, Any]) -> list[str]:

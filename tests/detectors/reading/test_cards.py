@@ -105,6 +105,11 @@ WRONG = {
         HEAD + RUNNING + "stands_for = 1.5\n" + LINE,
         "stands_for must be a share of the rows",
     ),
+    "interims of what": (
+        HEAD + "[interims]\nshare = 0.5\n" + LINE,
+        "interims has grown, stage and nothing else",
+    ),
+    "no growth": (HEAD + "[interims]\ngrown = 0\n" + LINE, "interims must have a number above 0"),
     "no TOML": ("claim = ", "Invalid value"),
 }
 
