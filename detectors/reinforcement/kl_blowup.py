@@ -20,6 +20,7 @@ fine-tuning), make fewer passes over each batch, and check that the reference is
 A long reasoning run may settle above 0.5 per token for good; that stays info. The length of a response, where
 logged, raises the band of its sum. Even growth from zero and single huge points of the k3 estimator leave
 the medians alone. An update that clips few samples is info: a few unlikely samples count.
+So is one leap while the reward stands at its best: the policy survived it.
 
 ## Source
 Catalogue A-kl (per token), R2 (target 6 per response, as in TRL). Spinning Up's PPO stops an update at 1.5
@@ -32,6 +33,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
 from sentinel.detectors.schema import VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -57,7 +59,7 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
 
 @detector(
     judges=(Signal.KL, Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL),
-    uses=(Signal.REWARD, Signal.COMPLETION_LENGTH, Signal.CLIP_FRACTION),
+    uses=(Signal.REWARD, Signal.COMPLETION_LENGTH, Signal.CLIP_FRACTION, *STANDINGS),
     history=History(recent=NOW + BEFORE, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -123,6 +125,7 @@ def kl_blowup(
         .then(warning_per_update)
         .otherwise(_band(info_per_token, warning_per_sequence))
     )
+    survived = wrecked & is_at_best()
     # A few unlikely samples make the KL of an update that clips few.
     clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
     return verdicts(
@@ -135,7 +138,11 @@ def kl_blowup(
             "far": to_reference,
             "larger": update & (level > growing * before) & (level > info_per_update),
         },
-        severities={INFO: clips_few, CRITICAL: away | (summed & grown), WARNING: summed | (grown & ~update)},
+        severities={
+            INFO: clips_few | survived,
+            CRITICAL: away | (summed & grown),
+            WARNING: summed | (grown & ~update),
+        },
         above=pl.when(wrecked).then(wreck_per_update).when(over).then("limit").otherwise(level / 2),
     )
 

@@ -84,7 +84,7 @@ class Stream(msgspec.Struct):
     has_names: bool = False  # the tags have their meanings
     profile: Profile | None = None
     tag_context: TagContext = msgspec.field(default_factory=TagContext)
-    role_signals: dict[str, Signal] = msgspec.field(default_factory=dict)  # where their names say otherwise
+    role_signals: dict[str, Signal | None] = msgspec.field(default_factory=dict)  # where names say otherwise
     values: TagValues = msgspec.field(default_factory=TagValues)
     attempts: Attempts = msgspec.field(default_factory=Attempts)
     attempt: Attempt = msgspec.field(default_factory=lambda: Attempt(1))
@@ -241,8 +241,8 @@ class Stream(msgspec.Struct):
 
     def _first_signals(
         self, profile: Profile | None, context: TagContext, first: Chunk, end: int | None = None
-    ) -> dict[str, Signal]:
-        """Return the signals that tags get from their roles in the first points up to ``end``."""
+    ) -> dict[str, Signal | None]:
+        """Return the signals that tags get from their roles in the first points up to ``end``, or lose."""
         find = partial(self._meaning_by_name, profile)
         tag = first.tag[:end]
         value = first.value[:end]
@@ -262,10 +262,10 @@ class Stream(msgspec.Struct):
             and (role := role_of_signal(signals[one.tag], Source.PROFILE, "it is stated")) is not None
         }
         is_beside_others = self.is_beside_others and not self.label
-        corrected: dict[str, Signal] = {}
+        corrected: dict[str, Signal | None] = {}
         if len(stated) < len(signals):
             corrected = corrections(series, signals, stated, is_beside_others=is_beside_others)
-        signals |= corrected
+        signals |= {tag: signal for tag, signal in corrected.items() if signal is not None}
         is_open = partial(self._is_open, profile)
         given = first_signals(series, signals, is_open, is_beside_others=is_beside_others)
         return {**corrected, **given}
@@ -427,7 +427,7 @@ class StreamState(msgspec.Struct, array_like=True):
     inventory_taker: InventoryTaker
     missing_tags: MissingTags
     tag_context: TagContext
-    role_signals: dict[str, Signal]
+    role_signals: dict[str, Signal | None]
     values: TagValues
     unmapped_nonfinite: UnmappedNonFinite
     unmapped_shape: UnmappedShape
@@ -448,6 +448,8 @@ def _history(form: type, state: Any) -> Any:
 _restored = converter(StreamState, _history)
 
 
-def _with_role(meaning: Meaning | None, signal: Signal) -> Meaning:
-    """Return the meaning of a tag whose role gives it another signal."""
+def _with_role(meaning: Meaning | None, signal: Signal | None) -> Meaning | None:
+    """Return the meaning of a tag whose role gives it another signal, or none."""
+    if signal is None:
+        return None
     return Meaning(signal) if meaning is None else replace(meaning, signal=signal)

@@ -6,6 +6,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
 from sentinel.series.roles.company import Roles, Series, values_actions
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
+from sentinel.series.tag_words import words_of
 
 _HELD_OUT_METRICS = frozenset(
     {
@@ -20,6 +21,11 @@ _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Sign
 
 _CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY})
 
+_WHOLE_REWARDS = frozenset({Signal.REWARD, Signal.EVAL_REWARD})
+"""Signals of the whole reward of an episode where a person or a profile states them."""
+
+_STEP = "step"
+
 _LAST_RESORT = 2
 """The rank of a reward that is judged where no other one is logged: whether a task was done."""
 
@@ -33,18 +39,19 @@ def corrections(
     stated: Roles,
     *,
     is_beside_others: bool = False,
-) -> dict[str, Signal]:
-    """Return the signals that tags have only by their names and not beside the other tags of their stream.
+) -> dict[str, Signal | None]:
+    """Return the signals that tags have only by their names and not beside the other tags of their stream;
+    None for one that they lose.
 
     ``stated`` holds the roles that a person or a profile gave, which are never corrected. In a stream that
     ``is_beside_others`` of its file, a series is not the only one of its kind.
     """
+    result: dict[str, Signal | None] = dict.fromkeys(_rewards_of_steps(all_series, signals, stated))
     present = {*signals.values()}
     if present.isdisjoint(_CORRECTABLE):
-        return {}
+        return result
     roles = roles_of(all_series, stated)
     is_of_actions = values_actions(all_series)
-    result: dict[str, Signal] = {}
     for series in all_series:
         role = roles.get(series.key)
         signal = signals.get(series.tag)
@@ -56,9 +63,24 @@ def corrections(
             result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
             result[series.tag] = Signal.EVAL_ACCURACY
-        if series.tag in result:
-            present.add(result[series.tag])
+        if (corrected := result.get(series.tag)) is not None:
+            present.add(corrected)
     return result
+
+
+def _rewards_of_steps(
+    all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
+) -> Iterator[str]:
+    """Yield what single steps gave, by their names, where the library's own reward of episodes is logged."""
+    whole = {
+        signals[series.tag]
+        for series in all_series
+        if series.key in stated and signals.get(series.tag) in _WHOLE_REWARDS
+    }
+    for series in all_series:
+        is_of_steps = _STEP in words_of(series.tag)
+        if is_of_steps and series.key not in stated and signals.get(series.tag) in whole:
+            yield series.tag
 
 
 def _is_value_loss(

@@ -157,6 +157,16 @@ def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | N
     assert _signals(_rows(*tags.split()))[tag] is signal
 
 
+def test_what_a_single_step_gave_is_no_reward_beside_that_of_a_library() -> None:
+    """It says nothing of an episode; the reward of a discriminator, which names no step, may."""
+    tags = ("rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/n_updates", "Reward/Step")
+    assert _signals(_rows(*tags))["Reward/Step"] is None
+    assert _signals(_rows(*tags))["rollout/ep_rew_mean"] is Signal.REWARD
+    assert _signals(_rows(*tags), cuts=[20, 60])["Reward/Step"] is None
+    assert _signals(_rows(*tags[1:]))["Reward/Step"] is Signal.REWARD
+    assert _signals(_rows(*tags[:-1], "reward_signal_mean"))["reward_signal_mean"] is Signal.REWARD
+
+
 def test_a_person_is_not_corrected() -> None:
     points = _rows("pol_loss", "val_loss", "mean_return")
     assert _signals(points, overrides={"val_loss": "eval_loss"})["val_loss"] is Signal.EVAL_LOSS
