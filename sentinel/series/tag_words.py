@@ -11,7 +11,7 @@ _TAG_WORD = lazy_pattern(
 
 # Words that say which part of the data a number is of.
 EVAL = frozenset(
-    {"val", "valid", "validate", "validating", "validation", "eval", "evaluating", "evaluation"}
+    {"val", "vali", "valid", "validate", "validating", "validation", "eval", "evaluating", "evaluation"}
     | {"test", "testing", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}
 )

@@ -15,6 +15,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
+from sentinel.sources.readers.splits import ONLY_A_PART
 from sentinel.sources.readers.words import counter, phase, says_metric
 
 MIN_LINES = 4
@@ -368,7 +369,8 @@ class Table:
         if is_only and (not name or _VALUE_COLUMN.fullmatch(name)):
             return label or self.name
         name = name.rstrip(":") or str(at)
-        if _STATISTIC.fullmatch(name) and says_metric(self.name):
+        is_of_file = _STATISTIC.fullmatch(name) or ONLY_A_PART.fullmatch(name)
+        if is_of_file and says_metric(self.name):
             name = f"{self.name} {name}"
         return f"{label} {name}" if label else name
 

@@ -29,6 +29,8 @@ from sentinel.sources.readers.growing import (
     unreadable,
 )
 from sentinel.sources.readers.problems import skipped
+from sentinel.sources.readers.splits import ONLY_A_PART
+from sentinel.sources.readers.words import says_metric
 
 MAX_LINE = 4 << 20
 """Bytes. A file with a longer line is no log."""
@@ -42,7 +44,8 @@ _TAIL_BYTES = 64
 def _with_exported_names(path: Path, header: Header | None) -> Header | None:
     """Return the header with the tags that an export hides.
 
-    TensorBoard puts the tag into the file name, and so do people whose `loss.csv` has a column "value".
+    TensorBoard puts the tag into the file name, and so do people whose `loss.csv` has a column "value", or
+    the columns "train" and "val".
     W&B puts the name of the run before the tag. In W&B's export of several runs the names of the runs stay,
     because the columns are different series.
     """
@@ -58,6 +61,8 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
         names = [names[0], path.stem]
     elif names[0] == "Step" and len({name.partition(" - ")[0] for name in names[1:]}) == 1:
         names = [name.partition(" - ")[2] or name for name in names]
+    elif says_metric(path.stem):
+        names = [f"{path.stem} {name}" if ONLY_A_PART.fullmatch(name) else name for name in names]
     return replace(header, names=names)
 
 

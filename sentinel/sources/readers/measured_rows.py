@@ -53,13 +53,17 @@ class Laps(msgspec.Struct, array_like=True):
             self.before = 0  # another training
         elif value > self.last:
             self.stride = value - self.last if self.last >= 0 else self.stride
-        elif value < self.last or (value == total and is_final):
+        elif value < self.last or (value == total and is_final) or self._is_next_alike(value, epoch):
             is_next = total is None or self.last + self.stride > total
             if is_next if epoch is None else epoch > self.epoch:
                 self.before += max(total or 0, self.last + (0 if value or total else self.stride))
         self.last = value
         self.epoch = self.epoch if epoch is None else epoch
         return self.before + value
+
+    def _is_next_alike(self, value: int, epoch: int | None) -> bool:
+        """Return whether the line is that of the next epoch at the same place, such as its size."""
+        return value == self.last and epoch is not None and epoch > self.epoch >= 0
 
 
 class Streams:

@@ -30,13 +30,16 @@ _FUNCTION = lazy_pattern(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
 """The module and the function before a line of source, as Loguru prints them."""
 
 _SEPARATOR = lazy_pattern(
-    r"[,;|:=()\[\]{}\t/<>~*!?\u2502\u2503\u2192]|\s{2,}|(?<=\s)[-\u2013\u2014]{1,3}(?=\s|\w)|\s-{2,}|^-\s"
+    r"[,;|:=()\[\]{}\t/<>~*!?\u2502\u2503\u2192]|\s{2,}|\.\s(?=[A-Z])|(?<=\s)[-\u2013\u2014]{1,3}(?=\s|\w)|\s-{2,}|^-\s"
 )
 _WRAPPER = lazy_pattern(r"(?:tensor|array|np\.float\d\d|np\.array|Array|Var|float|numpy\.float\d\d)\($")
 _STOP = lazy_pattern(
     r"(?:^|.*\s)(?:is|of|at|to|was|the|and|in|for|after|with|by|on|from|a|an|as|are|it|got|has|than|"
     r"improved|decreased|increased|reached|this|until|=>|->|After|At|For|In|The|This|Is)(?=\s|$)"
 )
+_SPREAD_OF = lazy_pattern(r"(?:^|\s)(?:std|stdev|variance|var|min|max|median) of$", re.IGNORECASE)
+"""Words without which a name would be that of the value itself: "Std of Reward"."""
+
 _DETAILED = lazy_pattern(
     r"(?:^|[\s,|;:\]])([A-Za-z_]\w{0,30}(?: [A-Za-z]\w{0,30})? \([A-Za-z]\w{0,11}\))\s?[:=]$"
 )
@@ -463,7 +466,7 @@ def name_before(before: str) -> str:
     phrase = text[last:].strip(_TRIM)
     phrase = _COPULA.sub("", phrase)
     stop = _STOP.match(phrase)
-    if stop and (" " in phrase or not counter(phrase)):
+    if stop and (" " in phrase or not counter(phrase)) and not _SPREAD_OF.search(stop[0]):
         phrase = phrase[stop.end() :]
     words = phrase.split()
     return " ".join(words[-MAX_WORDS:]).strip(_TRIM)[:MAX_NAME]

@@ -15,6 +15,11 @@ _NAMED_PART = lazy_pattern(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z
 COMPARED = lazy_pattern(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
 """Pattern of words that name both parts of the data, before a metric with a curve of each."""
 
+ONLY_A_PART = lazy_pattern(
+    rf"(?:train(?:ing)?|trn|{'|'.join(sorted(_HELD_OUT))}|testing|total|overall)(?:[ _-]?set)?", re.IGNORECASE
+)
+"""Names of columns that say of which data a metric is, or that it is the whole, and not which metric."""
+
 _OF_NO_PART = ("lr", "learning_rate")
 
 

@@ -370,6 +370,26 @@ def test_a_column_of_values_has_the_name_of_the_file(tmp_path, name):
     assert Reader(tmp_path).poll().points == [("loss", 1, "0.5"), ("loss", 2, "0.25")]
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "tags"),
+    [
+        ("loss.csv", "epoch,train,val", ["epoch", "loss train", "loss val"]),
+        ("losses.csv", "epoch,train,test", ["epoch", "losses train", "losses test"]),
+        ("loss_history.csv", "epoch,total,pde", ["epoch", "loss_history total", "pde"]),
+        ("accuracy.csv", "step,Training,Validation", ["accuracy Training", "accuracy Validation"]),
+        ("losses.csv", "epoch,train_loss,val_loss", ["epoch", "train_loss", "val_loss"]),
+        ("metrics.csv", "epoch,loss,test", ["epoch", "loss", "test"]),
+    ],
+)
+def test_columns_that_name_a_part_of_the_data_are_of_the_metric_that_the_file_names(
+    tmp_path, name, header, tags
+):
+    """What else would `train` and `val` be in a file of losses?"""
+    (tmp_path / name).write_text(header + "\n" + "".join(f"{row},0.5,0.25\n" for row in range(30)))
+    tags_read = list(dict.fromkeys(tag for tag, _, _ in Reader(tmp_path).poll().points))
+    assert sorted(tags_read) == sorted(tags)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encoding):
     path = tmp_path / "metrics.csv"

@@ -19,6 +19,7 @@ from sentinel.sources.general.text_log import TextLog
 from sentinel.sources.json import tree
 from sentinel.sources.readers.measured_rows import Laps
 from sentinel.sources.readers.redrawn_lines import end_of_lines
+from sentinel.sources.readers.slots import read_slots
 from sentinel.sources.readers.templates import mask, template
 
 pytestmark = pytest.mark.slow
@@ -193,6 +194,8 @@ def test_what_torchrun_puts_before_a_line_is_its_process(name):
             [(100, None, 1), (10, None, 2), (30, None, 4), (100, None, 1), (10, None, 2)],
             [100, 110, 130, 100, 110],
         ),
+        ([(17, None, 1), (17, None, 2), (17, None, 3)], [17, 34, 51]),
+        ([(17, None, 1), (17, None, 1), (17, None, 2)], [17, 17, 34]),
     ],
 )
 def test_places_within_epochs_count_on(lines, steps):
@@ -205,6 +208,13 @@ def test_a_column_that_stays_0_counts_nothing_beside_one_that_counts():
     table = Table("log")
     read = table.read("\n".join(["run_id,epoch,avg_loss,inf_batches", *rows, ""]).encode())
     assert [row.step for row in read] == [*range(1, 9)]
+
+
+def test_a_sentence_ends_before_the_name_of_the_next_number():
+    """ML-Agents prints it so, here of an environment whose name begins with a digit."""
+    line = "[INFO] {}DBall. Step: {}. Time Elapsed: {} s. Mean Reward: {}. Std of Reward: {}. Training."
+    slots = read_slots(line.split("{}"), frozenset()).slots
+    assert [slot.name for slot in slots[1:]] == ["Step", "Time Elapsed", "Mean Reward", "Std of Reward"]
 
 
 def rows_of(header, *rows):
