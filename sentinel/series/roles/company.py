@@ -35,6 +35,9 @@ _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err 
 _DISCRIMINATORS = frozenset(
     {"d loss", "discriminator loss", "loss d", "disc loss", "err d", "d real", "d fake"}
 )
+_OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
+_MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
+_OF_BOOSTING = frozenset({"learn", "remaining"})
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
@@ -308,6 +311,40 @@ def _losses_of_agents(all_series: Sequence[Series], roles: Roles) -> Iterator[tu
             )
 
 
+def _totals_of_equations(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a plain total beside the residuals of equations and of their boundaries: it is their loss."""
+    parts = [series for series in all_series if not _OF_EQUATIONS.isdisjoint(series.reading.words)]
+    if len(parts) < _MIN_EQUATIONS or any(role.kind is Kind.TRAINING_LOSS for role in roles.values()):
+        return
+    for series in all_series:
+        if series.reading.words == ("total",):
+            yield (
+                series.key,
+                _by_company(Kind.TRAINING_LOSS, Measure.LOSS, Split.TRAIN, "the sum of residuals"),
+            )
+
+
+def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield what CatBoost prints, whatever it measures: losses where it falls, or else metrics."""
+    by_tag = {series.tag: series for series in all_series}
+    if not by_tag.keys() >= _OF_BOOSTING:
+        return
+    falls = by_tag["learn"].values.last <= by_tag["learn"].values.first
+    why = "CatBoost prints it"
+    for tag, split in (("learn", Split.TRAIN), ("test", Split.HELD_OUT)):
+        if tag in by_tag and falls:
+            kind = Kind.TRAINING_LOSS if split is Split.TRAIN else Kind.HELD_OUT_LOSS
+            yield by_tag[tag].key, _by_company(kind, Measure.LOSS, split, why)
+        elif tag in by_tag:
+            yield by_tag[tag].key, _by_company(Kind.OUTCOME, Measure.METRIC, split, why)
+
+
+def _by_company(kind: Kind, measure: Measure, split: Split, why: str) -> Role:
+    direction = Direction.LOWER if measure is Measure.LOSS else Direction.HIGHER
+    unit = Unit.OWN if measure is Measure.LOSS else Unit.SHARE
+    return Role(kind, measure, split, direction, unit, Source.COMPANY, why)
+
+
 def _parts_and_sole_losses(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield longer names of losses: parts where a whole loss is known, and the loss itself if alone."""
     agent = trains_an_agent(all_series, roles)
@@ -451,6 +488,8 @@ _RULES: Sequence[Rule] = (
     _sole_rewards,
     _splits_by_twins,
     _objectness,
+    _totals_of_equations,
+    _errors_of_boosting,
     _parts_and_sole_losses,
     _errors_of_training,
     _scores,

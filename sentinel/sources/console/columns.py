@@ -2,6 +2,8 @@
 
 Loops of one's own often put bars between the columns.
 
+DeepXDE prints a list of all parts of a loss into a cell, of which the sum is the loss.
+
 YOLO draws a row as the title of a progress bar, of which the full one counts. Below it stands the evaluation
 of the epoch, as a table of classes, of which the row of all counts.
 """
@@ -67,7 +69,7 @@ class Columns:
         if len(cells) != len(self.names) or not count.isdecimal():
             return {}
         pairs = zip(self.names, (count, *cells[1:]), strict=True)
-        record: Record = {name: value for name, cell in pairs if (value := number(cell)) is not None}
+        record: Record = {name: value for name, cell in pairs if (value := _value(name, cell)) is not None}
         self._epoch = float(count) if self.names[0] == "epoch" else None
         return record
 
@@ -82,6 +84,15 @@ class Columns:
         record["epoch"] = self._epoch
         self._epoch = None
         return record
+
+
+def _value(name: str, cell: str) -> float | None:
+    """Return the number of a cell: of a list the sum of the parts of a loss, or else the only one."""
+    if not (cell.startswith("[") and cell.endswith("]")):
+        return number(cell)
+    parts = [part for text in cell[1:-1].split(",") if (part := number(text.strip())) is not None]
+    is_whole = len(parts) == cell.count(",") + 1 and (len(parts) == 1 or "loss" in name.lower())
+    return sum(parts) if is_whole else None
 
 
 def _cells(line: str) -> list[str]:

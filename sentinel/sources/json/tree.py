@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from sentinel.sources.readers.printed_numbers import MAX_STEP, number
-from sentinel.sources.readers.words import counter
+from sentinel.sources.readers.splits import ONLY_A_PART
+from sentinel.sources.readers.words import counter, says_metric
 
 MAX_DEPTH = 8
 """Levels of nesting."""
@@ -64,7 +65,8 @@ def read(data: bytes, name: str) -> list[Series]:
         document = rows[0] if len(rows) == 1 else rows
     all_series: list[Series] = []
     for series in _series_below(document, "", name, 0):
-        all_series.append(series)
+        is_of_file = ONLY_A_PART.fullmatch(series.name) and says_metric(name)
+        all_series.append(series._replace(name=f"{name} {series.name}") if is_of_file else series)
         if len(all_series) >= MAX_SERIES:
             break
     return all_series

@@ -111,6 +111,21 @@ def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
     assert _signals([*_rows("val_accuracy"), ("val_mcc", 30, 0.5)])["val_mcc"] is None
 
 
+@pytest.mark.parametrize(
+    ("change", "signals"),
+    [(-0.01, [Signal.LOSS, Signal.EVAL_LOSS]), (0.01, [None, Signal.EVAL_SCORE])],
+    ids=["a loss", "a score"],
+)
+def test_what_catboost_prints_is_a_loss_where_it_falls(
+    change: float, signals: Sequence[Signal | None]
+) -> None:
+    """It prints "learn" and "test" of whatever it measures."""
+    tags = ("learn", "test", "best", "total", "remaining")
+    points: list[Point] = [(tag, step, 0.5 + change * step) for step in range(30) for tag in tags]
+    found = _signals(points)
+    assert [found["learn"], found["test"]] == signals
+
+
 def test_a_person_and_a_profile_win() -> None:
     assert _signals(_rows("loss", "val_mcc"), overrides={"val_mcc": "ignore"})["val_mcc"] is None
     assert _signals(_rows("val_mcc"), overrides={"val_mcc": "accuracy"})["val_mcc"] is Signal.ACCURACY
@@ -149,6 +164,10 @@ def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[
         ("reward_mean_raw cov_rew_mean aux_rew_mean", "aux_rew_mean", None),
         ("reward_mean_raw cov_rew_mean aux_rew_mean", "reward_mean_raw", Signal.REWARD),
         ("transition_rewards", "transition_rewards", None),
+        ("PDE BC IC Total", "Total", Signal.LOSS),
+        ("pde total", "total", None),
+        ("pde bc loss total", "total", None),
+        ("learn test", "learn", None),
         ("shaping_reward_of_goals other", "shaping_reward_of_goals", None),
         ("expert_policy_return", "expert_policy_return", None),
     ],

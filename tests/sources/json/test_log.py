@@ -28,6 +28,13 @@ def test_a_list_of_entries_has_their_steps(tmp_path):
     assert Reader(tmp_path).poll().points == [("loss", 5, "2.0"), ("eval_loss", 10, "3.0"), ("lr", 10, "nan")]
 
 
+def test_lists_that_name_a_part_of_the_data_are_of_the_metric_that_the_file_names(tmp_path):
+    losses = {part: [1 / n for n in range(1, 30)] for part in ("train", "val")}
+    (tmp_path / "losses.json").write_text(json.dumps(losses))
+    tags = {tag for tag, _, _ in Reader(tmp_path).poll().points}
+    assert tags == {"losses train", "losses val"}
+
+
 def test_which_files_count(tmp_path):
     contents = {
         "yes/history.json": '{"loss": [1, 2]}',
