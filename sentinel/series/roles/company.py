@@ -11,6 +11,7 @@ from functools import cached_property
 import msgspec
 from msgspec.structs import replace
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.series.roles.names import Reading, reading, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.roles.values import Values
@@ -38,6 +39,8 @@ _DISCRIMINATORS = frozenset(
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
 _OF_BOOSTING = frozenset({"learn", "remaining"})
+_NUMBER_BEHIND = lazy_pattern(r" [2-9]$")
+_MIN_OF_A_LIST = 3  # numbers behind one name in one row, before they are a list
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
@@ -339,6 +342,44 @@ def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tupl
             yield by_tag[tag].key, _by_company(Kind.OUTCOME, Measure.METRIC, split, why)
 
 
+def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield what only names its part of the data, such as "train" and "val", where nothing else is judged:
+    shares that rise are a metric, and else it is the loss.
+    """
+    alone = [
+        series
+        for series in all_series
+        if not series.reading.words and series.reading.split is not Split.UNKNOWN and series.key not in roles
+    ]
+    splits = {series.reading.split for series in alone}
+    if len(splits) < len(Split) - 1 or any(role.is_outcome_like for role in roles.values()):
+        return
+    values = [series.values for series in alone]
+    is_metric = all(
+        one.last > one.first and one.least >= 0 and (one.is_share or one.is_percent) for one in values
+    )
+    why = "nothing but its part of the data is named"
+    for series in alone:
+        split = series.reading.split
+        of_loss = Kind.TRAINING_LOSS if split is Split.TRAIN else Kind.HELD_OUT_LOSS
+        kind = Kind.OUTCOME if is_metric else of_loss
+        yield series.key, _by_company(kind, Measure.METRIC if is_metric else Measure.LOSS, split, why)
+
+
+def first_of_lists(all_series: Sequence[Series]) -> set[Key]:
+    """Return the first ones of several numbers that a row prints behind one name."""
+    sizes = Counter((series.stream, _NUMBER_BEHIND.sub("", series.tag)) for series in all_series)
+    return {series.key for series in all_series if sizes[series.key] >= _MIN_OF_A_LIST}
+
+
+def _numbers_of_a_list(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield the first number of a list of losses: none of them is the whole."""
+    for key in first_of_lists(all_series):
+        role = roles.get(key)
+        if role is not None and role.kind is Kind.TRAINING_LOSS:
+            yield key, replace(role, kind=Kind.PART, source=Source.COMPANY, why="one of a list")
+
+
 def _by_company(kind: Kind, measure: Measure, split: Split, why: str) -> Role:
     direction = Direction.LOWER if measure is Measure.LOSS else Direction.HIGHER
     unit = Unit.OWN if measure is Measure.LOSS else Unit.SHARE
@@ -490,10 +531,12 @@ _RULES: Sequence[Rule] = (
     _objectness,
     _totals_of_equations,
     _errors_of_boosting,
+    _numbers_of_a_list,
     _parts_and_sole_losses,
     _errors_of_training,
     _scores,
     _splits_by_rows,
+    _parts_of_the_data_alone,
     _losses_of_agents,
     _losses_of_adversaries,
     _never_measured_twice,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
-from sentinel.series.roles.company import Roles, Series, values_actions
+from sentinel.series.roles.company import Roles, Series, first_of_lists, values_actions
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.tag_words import words_of
 
@@ -50,6 +50,12 @@ def corrections(
     present = {*signals.values()}
     if present.isdisjoint(_CORRECTABLE):
         return result
+    lists = first_of_lists(all_series)
+    result |= {
+        series.tag: None
+        for series in all_series
+        if series.key in lists and series.key not in stated and signals.get(series.tag) is Signal.LOSS
+    }
     roles = roles_of(all_series, stated)
     is_of_actions = values_actions(all_series)
     for series in all_series:
@@ -57,7 +63,7 @@ def corrections(
         signal = signals.get(series.tag)
         if role is None or signal is None or series.key in stated:
             continue
-        if is_beside_others and Mark.SOLE in role.marks:
+        if series.tag in result or (is_beside_others and Mark.SOLE in role.marks):
             continue
         if _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS

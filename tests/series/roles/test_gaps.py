@@ -168,12 +168,25 @@ def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[
         ("pde total", "total", None),
         ("pde bc loss total", "total", None),
         ("learn test", "learn", None),
+        ("train val", "val", Signal.EVAL_SCORE),
+        ("train val loss", "val", None),
+        ("train learning_rate", "train", None),
+        ("Losses|Losses 2|Losses 3", "Losses", None),
+        ("Losses|Losses 2", "Losses", Signal.LOSS),
+        ("loss|CV info cv_loss", "CV info cv_loss", Signal.EVAL_LOSS),
         ("shaping_reward_of_goals other", "shaping_reward_of_goals", None),
         ("expert_policy_return", "expert_policy_return", None),
     ],
 )
 def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | None) -> None:
-    assert _signals(_rows(*tags.split()))[tag] is signal
+    assert _signals(_rows(*tags.split("|" if "|" in tags else None)))[tag] is signal
+
+
+def test_losses_of_which_only_the_part_of_the_data_is_named() -> None:
+    """Of "train" and "val" alone, what falls is a loss."""
+    points: list[Point] = [(tag, step, 1 / (step + 1)) for step in range(30) for tag in ("train", "val")]
+    found = _signals(points)
+    assert (found["train"], found["val"]) == (Signal.LOSS, Signal.EVAL_LOSS)
 
 
 def test_what_a_single_step_gave_is_no_reward_beside_that_of_a_library() -> None:
