@@ -31,6 +31,7 @@ _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _SCORES = (("score",), ("scores",))
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
+_OF_A_PARTICIPANT = "it stands beside the number of a participant of federated training"
 _REWARDS = frozenset({"reward", "return"})
 _GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
 _DISCRIMINATORS = frozenset(
@@ -289,6 +290,26 @@ def _losses_of_adversaries(all_series: Sequence[Series], roles: Roles) -> Iterat
             )
 
 
+def _results_of_participants(
+    all_series: Sequence[Series], roles: Roles
+) -> Iterator[tuple[Key, Role | None]]:
+    """Yield what stands in the rows of a number of a participant of federated training: each one begins anew
+    from the common model, on data of its own, so that the series is no course of one model.
+    """
+    numbers = [series for series in all_series if _numbers_participants(series)]
+    for series in all_series:
+        role = roles.get(series.key)
+        if role is not None and role.is_outcome_like and any(_same_row(series, other) for other in numbers):
+            yield series.key, replace(role, kind=Kind.INNER, source=Source.COMPANY, why=_OF_A_PARTICIPANT)
+
+
+def _numbers_participants(series: Series) -> bool:
+    words = [word for word in series.reading.words if word != "id" and word not in table().places]
+    ends = (series.values.first, series.values.last, series.values.least, series.values.most)
+    is_name = len(words) == 1 and words[0] in table().participants
+    return is_name and all(end.is_integer() and end >= 0 for end in ends)
+
+
 def _losses_of_agents(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield the losses beside a reward, which do not say how well an agent learns."""
     if not trains_an_agent(all_series, roles):
@@ -539,6 +560,7 @@ _RULES: Sequence[Rule] = (
     _parts_of_the_data_alone,
     _losses_of_agents,
     _losses_of_adversaries,
+    _results_of_participants,
     _never_measured_twice,
     _results_of_runs,
 )

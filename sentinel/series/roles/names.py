@@ -41,6 +41,7 @@ class Table(msgspec.Struct, frozen=True):
     agents: frozenset[str]
     other_rewards: frozenset[str]
     members: frozenset[str]
+    participants: frozenset[str]
     classes: frozenset[str]
     ranks: frozenset[str]
     spellings: Mapping[str, str]
@@ -94,6 +95,7 @@ def table() -> Table:
         agents=words["agents"],
         other_rewards=words["other_rewards"],
         members=words["members"],
+        participants=words["participants"],
         classes=words["classes"],
         ranks=frozenset(data["names_of_ranks"]),
         spellings=spellings,

@@ -250,6 +250,15 @@ def test_losses_of_adversaries_are_no_outcome() -> None:
     assert outcome_of(series, roles_of(series, {})) is None
 
 
+def test_losses_beside_the_number_of_a_participant_are_no_outcome() -> None:
+    """In federated training each participant begins anew from the common model, on data of its own."""
+    for number in ("Local Pariticipant", "client_id"):
+        series = _falling("CE"), _series(number, *(step // 5 % 4 for step in range(20)))
+        assert outcome_of(series, roles_of(series, {})) is None
+    assert _outcome(_falling("CE"), _series("n_clients", *(4 for _ in range(20)))).tag == "CE"
+    assert _outcome(_falling("CE"), _series("client drift", *(0.5 for _ in range(20)))).tag == "CE"
+
+
 def test_a_score_without_an_agent_is_a_metric() -> None:
     assert _outcome(_falling("train_loss"), _rising("test_score")).role.measure is Measure.METRIC
 
