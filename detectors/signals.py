@@ -24,6 +24,7 @@ class Signal(StrEnum):
         "generator_loss"  # of adversarial networks; against a moving opponent, so no level is good
     )
     DISCRIMINATOR_LOSS = "discriminator_loss"  # its opponent's; 0 where it tells all samples apart
+    DISCRIMINATOR_LOSS_PART = "discriminator_loss_part"  # its loss on true or on false samples alone
     RECONSTRUCTION_LOSS = "reconstruction_loss"  # what a generator fails to restore of its input or target
     LOSS_PART = "loss_part"  # one of the terms whose sum is the loss, where the sum is not logged
     EVAL_LOSS_PART = "eval_loss_part"  # the same of the evaluation loss

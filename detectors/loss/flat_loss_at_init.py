@@ -343,7 +343,11 @@ def _rose_to_guessing() -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Return whether the wait is over; half of it will do where the noise allows at most so small a fall."""
+    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall, in a
+    run with a plan or without a gradient: some hundred steps of one large batch each leave no start yet.
+    """
     trained = pl.col("trained")
     wait = pl.col("wait")
-    return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))
+    tells_more = pl.col("plan").is_not_null() | (pl.col("gradient") == 0).fill_null(False)
+    is_clear = tells_more & (pl.col("most") < clear_bound)
+    return (trained >= wait) | ((trained >= wait / 2) & is_clear)

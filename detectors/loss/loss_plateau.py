@@ -3,7 +3,8 @@
 ## What it catches
 A loss whose last third stands where the third before it stood, and where the second sixth of the run stood,
 within 1.25 % and without a certain fall, after it had fallen at the start. And a loss that is the same in all
-digits for ten points, above its best: a network that died.
+digits for ten points, above its best: a network that died. Before these no more than one point in ten was
+like the one before, or it is a running mean, or few digits are logged.
 
 ## Why it matters
 Where a run stops learning far above what its task allows, the rest of the budget buys nothing.
@@ -30,7 +31,7 @@ import polars as pl
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
-from sentinel.detectors.schema import ENDED, INDEX, STEP, VALUE
+from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, seen_min, start_value
 from sentinel.detectors.supervised import ELSE, supervised
@@ -40,6 +41,7 @@ EVERY = 5  # points between two verdicts
 MOST = 200  # points of a third of the run, at most
 STUCK = 10  # points that are equal in so many digits
 DIGITS = 5  # a rest takes twice as many at least
+MAX_TIES = 0.1  # share of the points before a rest that were like the one before
 UNSURE = 36  # points at which the error of the change is doubled
 FELL = 1.05  # times the present loss: a start above that was another level
 BETTER = 0.99  # times the present loss: a best one below that was another level
@@ -86,9 +88,11 @@ def loss_plateau(
     start = pl.col("start")
     now = pl.col("now")
     share_of_peak = pl.col("rate_share").fill_null(1)
+    digits = pl.col(VALUE).round_sig_figs(DIGITS)
     context = points.with_columns(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
-        rows=resting(pl.col(VALUE).round_sig_figs(DIGITS), STUCK),
+        rows=resting(digits, STUCK),
+        ties=_ties_before_rest(digits),
         rate_share=pl.col(Signal.LEARNING_RATE) / seen_max(Signal.LEARNING_RATE, MOST, MOST),
         done=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_progress,
     )
@@ -99,6 +103,7 @@ def loss_plateau(
     rests = fell & _stands(most_change) & waited & (share_of_peak >= least_rate)
     best = pl.col("best")
     stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
+    stuck &= (pl.col("ties") <= MAX_TIES).fill_null(True)
     is_high = (now > least_share * start) & pl.col("done").fill_null(pl.col(ENDED))
     return verdicts(
         measured.with_columns(share=now / start),
@@ -112,6 +117,13 @@ def loss_plateau(
         lasts=fell & ~moves,
         onset=pl.when(~stuck).then("since"),
     )
+
+
+def _ties_before_rest(digits: pl.Expr) -> pl.Expr:
+    """Return which share of the points before the present rest were like the one before."""
+    tied = (digits == digits.shift(1)).cast(pl.Float64)
+    share = tied.shift(1).rolling_mean(MOST, min_samples=1)
+    return pl.when(tied == 0).then(share).forward_fill().over(SERIES)
 
 
 def _stands(most_change: float) -> pl.Expr:

@@ -42,6 +42,7 @@ DERIVED = (
     ),
     _sum(Signal.LOSS, Signal.LOSS_PART),
     _sum(Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART),
+    _sum(Signal.DISCRIMINATOR_LOSS, Signal.DISCRIMINATOR_LOSS_PART),
 )
 
 SUMMED = frozenset(derived.parts[0] for derived in DERIVED if len(derived.parts) == 1)

@@ -290,9 +290,7 @@ def _losses_of_adversaries(all_series: Sequence[Series], roles: Roles) -> Iterat
             )
 
 
-def _results_of_participants(
-    all_series: Sequence[Series], roles: Roles
-) -> Iterator[tuple[Key, Role | None]]:
+def _results_of_participants(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield what stands in the rows of a number of a participant of federated training: each one begins anew
     from the common model, on data of its own, so that the series is no course of one model.
     """
