@@ -343,8 +343,8 @@ def _rose_to_guessing() -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall, in a
-    run with a plan or without a gradient: some hundred steps of one large batch each leave no start yet.
+    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall,
+    with a plan or without a gradient: some hundred steps of one large batch each leave no start yet.
     """
     trained = pl.col("trained")
     wait = pl.col("wait")

@@ -25,7 +25,8 @@ number of accumulation steps or ranks. After a resume check that the plan was no
 Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and constant rates stay quiet. A rate
 that comes up again counts only where the settings name a schedule that does not. Without a plan only zeros
 tell anything. A log that rounds small rates to zero is known by its smallest rate, or by a falling loss.
-Where gradients are accumulated, steps may be micro-batches. A deliberately long warm-up is flagged.
+Where gradients are accumulated, steps may be micro-batches. A deliberately long warm-up is flagged, as info
+where the loss has fallen by a quarter all the same.
 
 ## Source
 Catalogue O8, O23, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left;
@@ -59,6 +60,7 @@ DECAYED_FRACTION_WITHOUT_PLAN = 0.1  # of the peak
 MIN_UNTRAINED_STEPS = 100  # at zero from the first; gradients of fewer are accumulated for one update
 MIN_UNTRAINED_ROWS = 20  # that many tell whether the loss falls
 MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
+WELL_LEARNED = 0.75  # of its start: beside a loss below that a long warm-up does little harm
 MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
 MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical, and one that rests is odd
 MIN_STANDING_ROWS = 20  # rows that a rate must rest above its floor
@@ -139,7 +141,7 @@ def lr_schedule_mismatch(
     end = pl.col("end")
     saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
     too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
-    never_above_zero = _was_never_above_zero() & ~_learns()
+    never_above_zero = _was_never_above_zero() & ~_learns(MAX_LOSS_FRACTION)
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
     return verdicts(
@@ -158,7 +160,8 @@ def lr_schedule_mismatch(
         lasts=at_floor,
         severities={
             CRITICAL: at_zero & (left > MAX_LEFT),
-            INFO: planned.is_null() & smooth & ~too_long.fill_null(False),
+            INFO: (planned.is_null() & smooth & ~too_long.fill_null(False))
+            | (too_long.fill_null(False) & _learns(WELL_LEARNED)),
         },
         onset=pl.when(never_above_zero).then("start_step").when(rests).then("since"),
     )
@@ -171,11 +174,11 @@ def _was_never_above_zero() -> pl.Expr:
     return long & (pl.max_horizontal("peak", first_group) <= ZERO_RATE)
 
 
-def _learns() -> pl.Expr:
-    """Return whether the loss fell, which it does not at a rate of zero."""
+def _learns(fraction: float) -> pl.Expr:
+    """Return whether the loss fell below a fraction of its start, which it does not at a rate of zero."""
     now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
     start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
-    return (now < MAX_LOSS_FRACTION * start).fill_null(False)
+    return (now < fraction * start).fill_null(False)
 
 
 def _stands(near_zero: float) -> pl.Expr:
