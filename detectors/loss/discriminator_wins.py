@@ -9,6 +9,8 @@ below 4 % of it, while the generator's is three times its own. Of squared errors
 1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
 And the generator has won: the median of the discriminator's loss over the last 50 points is twice that of
 giving one half to every sample, while that of the generator is below 0.1.
+And both run away: the size of the median of either loss over the last 10 points is a hundred times that over
+the first 10, and that of the discriminator, or critic, is above 10,000.
 A generator that also restores its input or its target goes on learning from that: while its reconstruction
 loss is a tenth below its start, the discriminator's victory is a note.
 
@@ -21,12 +23,13 @@ for real tells the generator nothing either.
 Make the two equals: a lower learning rate or fewer steps for the discriminator, a higher rate for the
 generator. Smooth the labels, put noise on what the discriminator sees, or take a loss that does not saturate:
 hinge, least squares, or Wasserstein with a gradient penalty. Where the discriminator has lost, look first
-whether its weights are trained at all, and with which rate.
+whether its weights are trained at all, and with which rate. A critic that runs away has no bound: clip its
+weights, or give its gradient penalty a weight of 10 and look whether it enters the loss.
 
 ## When it is wrong
-The loss of a Wasserstein critic has either sign and says nothing of this kind; where a loss was negative,
-nothing is judged. Discriminators of an auxiliary term, as in VQGAN, may rest near zero before they begin to
-count.
+The loss of a Wasserstein critic has either sign and says nothing of this kind; where a loss was negative, it
+is only judged whether it runs away. Discriminators of an auxiliary term, as in VQGAN, may rest near zero
+before they begin to count.
 
 ## Source
 Catalogue N-discriminator-wins: Arjovsky and Bottou (arXiv:1701.04862) show that the gradient of the generator
@@ -56,6 +59,8 @@ AT_ONE = 0.03  # by which a generator's squared error may miss that of samples a
 LEAST = 30  # points that suffice
 FOOLED = 4 * log(2)  # of a discriminator: twice the cross-entropy of giving one half to every sample
 PASSES = 0.1  # loss of a generator whose samples pass for real
+RUNAWAY = 1e4  # size of the loss of a critic without a bound
+FARTHER = 100  # times its first size, of either network
 RESTORES = 0.9  # times its first reconstruction loss below which a generator goes on learning
 
 
@@ -92,6 +97,11 @@ RESTORES = 0.9  # times its first reconstruction loss below which a generator go
             "(at the start {generator_start:.3g})",
             ("N-discriminator-wins",),
             (INFO, WARNING),
+        ),
+        "ran-away": Variant(
+            "the critic's loss ran away from {start:.3g} to {now:.3g}, and the generator's from "
+            "{generator_start:.3g} to {generator_now:.3g}: nothing bounds them",
+            ("N-discriminator-wins", "A-nan-explode", "O9"),
         ),
         "fooled": Variant(
             "the discriminator's loss is {level:.3g}, worse than a coin's, while the generator's is "
@@ -137,24 +147,30 @@ def discriminator_wins(
     far = ((falls & grows) | surely) & (pl.col("generator_start") > 0)
     restores = (pl.col("restored") < RESTORES * pl.col("restored_start")).fill_null(False)
     lost = (generator > growth * pl.col("generator_start")) | (generator > most)
+    ran_away = (now.abs() > RUNAWAY) & pl.all_horizontal(
+        pl.col(after).abs() > FARTHER * pl.col(before).abs()
+        for before, after in (("start", "now"), ("generator_start", "generator_now"))
+    )
+    signed = pl.col("lowest") < 0
     fooled = (level > FOOLED) & generator.is_between(0, PASSES)
     return verdicts(
         measured,
         judged={
             SkipReason.FEW_POINTS: has_points(LEAST),
-            SkipReason.RANGE: pl.col("lowest") >= 0,
+            SkipReason.RANGE: ~signed | ran_away,
             SkipReason.NOT_COMPARABLE: generator.is_not_null(),
         },
         found={
-            "saturated": (level < least) & (pl.col("generator_off") < AT_ONE),
-            "won": (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost,
-            "far": far,
+            "ran-away": ran_away,
+            "saturated": ~signed & (level < least) & (pl.col("generator_off") < AT_ONE),
+            "won": ~signed & (pl.col(INDEX) >= NOW + START - 1) & (level < least) & lost,
+            "far": far & ~signed,
             "fooled": fooled & (pl.col(INDEX) >= NOW - 1),
         },
         severities={WARNING: ~restores},
         lasts=(level < recovered) | (pl.col("now") < 2 * least_share * pl.col("start")) | fooled,
         above=pl.when(fooled).then(FOOLED),
-        below=pl.when(fooled)
+        below=pl.when(fooled | ran_away)
         .then(None)
         .when(level < recovered)
         .then(recovered)

@@ -35,7 +35,7 @@ _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error"
 _MAX_CODEBOOKS = 32
 """Codebooks of a residual quantiser whose perplexities bear their numbers."""
 
-_GENERATORS = ("generator", "gen", "g", "total generator", "total g")
+_GENERATORS = ("generator", "gen", "g", "gan", "total generator", "total g")
 _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
 
 _TRAINING: Mapping[str, Signal] = {

@@ -42,13 +42,15 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
     whether an accuracy without any further word is that of held-out data: training and evaluation have other
     metrics that name them, and it is logged no more often than those of the evaluation. ``errors`` are tags
     of an error on training data that is the loss: the evaluation has the same, and nothing else is a loss.
-    ``quantises`` says whether a perplexity is that of a codebook, not of a language model.
+    ``quantises`` says whether a perplexity is that of a codebook, not of a language model, and
+    ``sums_samples`` whether the loss of a discriminator is logged of which true and false samples are parts.
     """
 
     epochs: frozenset[str] = frozenset()
     held_out: bool = False
     errors: frozenset[str] = frozenset()
     quantises: bool = False
+    sums_samples: bool = False
 
     @classmethod
     def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
@@ -58,6 +60,10 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
             held_out=_is_held_out(counts, find),
             errors=frozenset(_errors(counts, find)),
             quantises=any(not _OF_A_QUANTISER.isdisjoint(words_of(tag)) for tag in counts),
+            sums_samples=any(
+                (meaning := find(tag)) is not None and meaning.signal is Signal.DISCRIMINATOR_LOSS
+                for tag in counts
+            ),
         )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
@@ -69,6 +75,8 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
         if self.quantises and _is_perplexity(tag):
             return Meaning(Signal.CODEBOOK_PERPLEXITY)
         meaning = find(tag)
+        if self.sums_samples and meaning is not None and meaning.signal is Signal.DISCRIMINATOR_LOSS_PART:
+            return None
         if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
             return replace(meaning, signal=Signal.EVAL_ACCURACY)
         return Meaning(Signal.LOSS) if tag in self.errors else meaning

@@ -33,9 +33,13 @@ _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
 _OF_A_PARTICIPANT = "it stands beside the number of a participant of federated training"
 _REWARDS = frozenset({"reward", "return"})
-_GENERATORS = frozenset({"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan"})
+_GENERATORS = frozenset(
+    {"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan", "gan loss", "loss gan"}
+    | {"adversarial loss", "adv loss", "loss adv"}
+)
 _DISCRIMINATORS = frozenset(
     {"d loss", "discriminator loss", "loss d", "disc loss", "err d", "d real", "d fake"}
+    | {"d loss real", "d loss fake", "loss d real", "loss d fake", "disc real loss", "disc fake loss"}
 )
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
