@@ -84,6 +84,7 @@ RESTS = 0.0005  # share of its level within which it rests, and lies at the cost
 MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
+NEARER = 0.01  # the same of one that has surely not left it
 HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
 NOISY = 0.09  # share of its start by which single points of a loss scatter, as those of small batches do
 SEEN = 2  # epochs before a loss at the cost of guessing is told of a run that goes on without a plan
@@ -343,11 +344,14 @@ def _rose_to_guessing() -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall,
-    with a plan or without a gradient: some hundred steps of one large batch each leave no start yet.
+    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall.
+
+    Without a plan that is so at the very cost of guessing and without a gradient alone: some hundred steps of
+    one large batch each may only begin to leave it.
     """
     trained = pl.col("trained")
     wait = pl.col("wait")
-    tells_more = pl.col("plan").is_not_null() | (pl.col("gradient") == 0).fill_null(False)
+    at_guessing = (pl.col("now") / pl.col("chance") - 1).abs() < NEARER
+    tells_more = pl.col("plan").is_not_null() | at_guessing | (pl.col("gradient") == 0).fill_null(False)
     is_clear = tells_more & (pl.col("most") < clear_bound)
     return (trained >= wait) | ((trained >= wait / 2) & is_clear)
