@@ -29,8 +29,9 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
 the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches. A mean
 average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
-below the entropy that the accuracy of the same data allows a guess. Two networks that became equal also rest
-at one half, but the discriminator was better before.
+below the entropy that the accuracy of the same data allows a guess. A loss a hundredth below the cost of
+guessing is no guess any more. Two networks that became equal also rest at one half, but the discriminator was
+better before.
 
 ## Source
 Catalogue O1, O2, O3, O7, O21. Healthy runs stay within 2 % of their start for 60 points or 250 steps at most.
@@ -84,7 +85,7 @@ RESTS = 0.0005  # share of its level within which it rests, and lies at the cost
 MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
-NEARER = 0.01  # the same of one that has surely not left it
+BETTER = 0.01  # fraction below the cost of guessing from which on it has surely left it
 HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
 NOISY = 0.09  # share of its start by which single points of a loss scatter, as those of small batches do
 SEEN = 2  # epochs before a loss at the cost of guessing is told of a run that goes on without a plan
@@ -179,7 +180,10 @@ def flat_loss_at_init(
             wait=(least_share * plan).fill_null(least_steps),
             patience=(2 * least_share * plan).fill_null(patient_steps),
         )
-        .with_columns(guesses=pl.max_horizontal(off_guessing) < NEAR)
+        .with_columns(
+            guesses=(pl.max_horizontal(off_guessing) < NEAR)
+            & (pl.col("now") > (1 - BETTER) * pl.col("chance"))
+        )
         .with_columns(
             over=pl.col(SUMS_UP)
             & (is_concluded() | _is_clear(least_steps) | _may_stand(least_steps))
@@ -344,14 +348,7 @@ def _rose_to_guessing() -> pl.Expr:
 
 
 def _has_waited(clear_bound: float) -> pl.Expr:
-    """Return whether the wait is over. Half of it will do where the noise allows at most so small a fall.
-
-    Without a plan that is so at the very cost of guessing and without a gradient alone: some hundred steps of
-    one large batch each may only begin to leave it.
-    """
+    """Return whether the wait is over; half of it will do where the noise allows at most so small a fall."""
     trained = pl.col("trained")
     wait = pl.col("wait")
-    at_guessing = (pl.col("now") / pl.col("chance") - 1).abs() < NEARER
-    tells_more = pl.col("plan").is_not_null() | at_guessing | (pl.col("gradient") == 0).fill_null(False)
-    is_clear = tells_more & (pl.col("most") < clear_bound)
-    return (trained >= wait) | ((trained >= wait / 2) & is_clear)
+    return (trained >= wait) | ((trained >= wait / 2) & (pl.col("most") < clear_bound))
