@@ -7,8 +7,9 @@ several parts) rest at other levels: of them a discriminator's whose median over
 quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
 below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed
 1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
-And the generator has won: the median of the discriminator's loss over the last 50 points is twice that of
-giving one half to every sample, while that of the generator is below 0.1.
+And the generator has won: the median of the discriminator's loss over the last 50 points is a fifth above
+that of giving one half to every sample, while that of the generator is below 0.2, so that four fifths of what
+it makes pass for real.
 And both run away: the size of the median of either loss over the last 10 points is a hundred times that over
 the first 10, and that of the discriminator, or critic, is above 10,000.
 A generator that also restores its input or its target goes on learning from that: while its reconstruction
@@ -57,8 +58,8 @@ TREBLED = 3.0  # times its first loss that the generator's then is
 LOST = 8.0  # loss of a generator whose samples pass with a probability of exp(-8)
 AT_ONE = 0.03  # by which a generator's squared error may miss that of samples all told to be false
 LEAST = 30  # points that suffice
-FOOLED = 4 * log(2)  # of a discriminator: twice the cross-entropy of giving one half to every sample
-PASSES = 0.1  # loss of a generator whose samples pass for real
+FOOLED = 2.4 * log(2)  # of a discriminator: a fifth above giving one half to every sample
+PASSES = 0.2  # loss of a generator whose samples pass for real with a probability of 0.8
 RUNAWAY = 1e4  # size of the loss of a critic without a bound
 FARTHER = 100  # times its first size, of either network
 RESTORES = 0.9  # times its first reconstruction loss below which a generator goes on learning
