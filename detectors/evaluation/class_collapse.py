@@ -11,8 +11,9 @@ never below ln n, as if guessing among n classes; and a training accuracy that d
 fell by a tenth or to nothing. So it is at a stage of a known plan. While it goes on, at 10, 15, 20, 30, 40,
 60, ... evaluations: a held-out accuracy that rests below its best for ten, and after 30 % of a known plan one
 that guesses or had few values.
-A score card is read as well, while the run goes on and at its end: points for what a person sees in its
-plot.
+Score cards are read as well, while the run goes on and at its end: points for what a person sees in its
+plot. One tells at the end of a metric that rests at a poor level, on the data of the training as well, while
+the training loss rests, too.
 
 ## Why it matters
 A classifier that learns changes its mind. The same accuracy each time is mostly the share of one class.
@@ -122,7 +123,7 @@ SURELY = 3  # standard errors
             ("O16", "V6", "O13", "L8", "DP12"),
         ),
     },
-    reads=("metric-never-left-its-start",),
+    reads=("metric-never-left-its-start", "rests-poor"),
 )
 def class_collapse(
     points: pl.LazyFrame,

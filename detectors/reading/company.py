@@ -148,6 +148,30 @@ def below_guess(outcome: Curves, companion: Curves) -> Floats:
     return np.where(guesses, 1 - np.abs(outcome.blocks).min(axis=1) / cost, np.nan)
 
 
+@beside("training_loss", "share of its level")
+def moved(outcome: Curves, companion: Curves) -> Floats:
+    """Measure by which share of its level the last two thirds of a companion moved.
+
+    A training loss that moves by a hundredth learns nothing more.
+    """
+    del outcome
+    late = companion.blocks[:, THIRD:]
+    level = np.maximum(np.abs(np.median(late, axis=1)), NONE)
+    measured: Floats = (late.max(axis=1) - late.min(axis=1)) / level
+    return measured
+
+
+@beside("train_metric", "points of a share")
+def agrees(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how near a companion stands to the outcome in the last third: 1 where their levels are equal.
+
+    A model that is as poor on the data that it trains on has memorised nothing.
+    """
+    levels = [curves.blocks[:, -THIRD:].mean(axis=1) for curves in (outcome, companion)]
+    measured: Floats = 1 - np.abs(np.abs(levels[0]) - np.abs(levels[1]))
+    return measured
+
+
 @beside("reward_spread", "1 or 0")
 def ranks(outcome: Curves, companion: Curves) -> Floats:
     """Measure whether rewards differ within a group although their mean is always the same: 1 if so.

@@ -428,6 +428,16 @@ def late_share(c: Curves) -> Floats:
     return np.where(is_share(c), c.is_cost + c.blocks[:, HALF:].mean(axis=1), np.nan)
 
 
+@measurement("points of a share")
+def moved_of_share(c: Curves) -> Floats:
+    """Measure by how much the last two thirds of a share between 0 and 1 moved.
+
+    A hundredth is what one sample in a hundred does. NaN for what is no share.
+    """
+    late = c.blocks[:, THIRD:]
+    return np.where(is_share(c), late.max(axis=1) - late.min(axis=1), np.nan)
+
+
 # ------------------------------------------------------------------------------------- how it moves
 
 

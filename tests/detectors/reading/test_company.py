@@ -30,6 +30,8 @@ DRAWN = {
     "metric_share": (HALF, True, 0.5),
     "metric_below_guess": (HALF, True, 0.97),
     "train_metric_below_guess": (HALF, True, 0.97),
+    "training_loss_moved": (FALLS, False, 0.5),
+    "train_metric_agrees": (HALF, True, 0.8),
     "reward_spread_ranks": (HALF, True, 0.0),
     "value_loss_excess": (TENFOLD, True, 1.0),
     "value_loss_peak": (np.r_[np.ones(39), 1000.0], True, 3.0),

@@ -44,6 +44,7 @@ DRAWN = {
     "gain_ever_in_points": (NOISE, 0.04),
     "gain_of_thirds": (FLAT, 0.0),
     "gain_of_share": (STANDS, 1.0),
+    "moved_of_share": (STANDS, 0.0),
     "no_better": (-RISES, 0.95),
     "at_start": (STANDS, 0.1),
     "range_of_size": (1 + STANDS, 0.5),
@@ -130,7 +131,7 @@ def test_what_rises_along_lines_and_leaps_back_scatters_by_more_than_its_roundin
 
 def test_the_scale_of_a_series_does_not_matter():
     rows = 3 + FALLS_BACK + np.random.default_rng(1).normal(0, 0.05, 40)
-    absolute = {"late_share", "gain_of_share", "off_guessing", "off_coin"}
+    absolute = {"late_share", "gain_of_share", "moved_of_share", "off_guessing", "off_coin"}
     free = [name for name in MEASUREMENTS if name not in absolute]
     plain = [measure(name, rows, True) for name in free]
     assert [measure(name, 1000 * rows, True) for name in free] == pytest.approx(plain, nan_ok=True)
