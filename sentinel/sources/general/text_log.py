@@ -75,7 +75,7 @@ class TextLog(msgspec.Struct, frozen=True):
         except OSError:
             return ()
         streams = Streams(self.path.name, cursor.get("streams", {}), False)
-        return streams.chunks(self._reader(cursor).end(piece.data if piece else b""))
+        return streams.chunks(self._reader(cursor).end(piece.data if piece else b""), is_end=True)
 
     def _reader(self, cursor: Cursor) -> RecurringLines | Table:
         state: Mapping[str, Any] = cursor.get("reader", {})

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from sentinel.common.conversion import converter
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers import records
 from sentinel.sources.readers.axis import Axis
@@ -15,6 +16,16 @@ from sentinel.sources.readers.plain import plain_text
 
 MAX_STREAMS = 256
 """Streams of a file; the rows of further ones belong to the last."""
+
+
+EPOCH = "epoch"
+"""How the unit of rows that tell of a whole epoch begins."""
+
+HELD = 3
+"""Rows of a counter of epochs that wait for the lines below them: a template tells its first lines late."""
+
+MAX_HELD = 512
+"""Rows that wait at most."""
 
 
 class Row(NamedTuple):
@@ -66,11 +77,25 @@ class Laps(msgspec.Struct, array_like=True):
         return value == self.last and epoch is not None and epoch > self.epoch >= 0
 
 
+class _Place(msgspec.Struct, array_like=True):
+    """Where the last row of a counter of epochs, or of a stream of such, stands."""
+
+    step: int
+    writer: str
+    label: str
+
+
+_to_rows = converter(list[Row])
+_to_places = converter(dict[str, _Place])
+_to_owners = converter(dict[str, dict[str, str]])
+
+
 class Streams:
     """The streams of one file, given the memory of those before (``{}`` for none).
 
-    Each writer has a stream for each of its counters. The first one has the name of the file. ``restarted``
-    says that the file began anew.
+    Each writer has a stream for each of its counters. Lines that tell the same epoch, one of the training and
+    one of an evaluation, share one, so that either is known beside the other. The first one has the name of
+    the file. ``restarted`` says that the file began anew.
     """
 
     def __init__(self, name: str, memory: Mapping[str, Any], restarted: bool) -> None:
@@ -78,22 +103,92 @@ class Streams:
         self._numbers: dict[str, int] = {} if restarted else dict(memory.get("numbers", {}))
         before = [*memory.get("restarts", [])]
         self._restarts: set[int] = {*before, *memory.get("numbers", {}).values()} if restarted else {*before}
+        kept: Mapping[str, Any] = {} if restarted else memory
+        self._of_counters = _to_places(kept.get("counters", {}))
+        self._of_streams = _to_places(kept.get("streams", {}))
+        self._owners = _to_owners(kept.get("owners", {}))  # of the names of each stream
+        self._held = _to_rows(kept.get("held", []))
 
     def memory(self) -> dict[str, Any]:
         """Return what the next rows need to know of these; JSON-able."""
-        return {"numbers": self._numbers, "restarts": sorted(self._restarts)}
+        return {
+            "numbers": self._numbers,
+            "restarts": sorted(self._restarts),
+            "counters": msgspec.to_builtins(self._of_counters),
+            "streams": msgspec.to_builtins(self._of_streams),
+            "owners": self._owners,
+            "held": [*self._held],
+        }
 
-    def chunks(self, rows: Iterable[Row]) -> list[Chunk]:
-        """Return the points of the rows, a chunk for each stream."""
+    def chunks(self, rows: Iterable[Row], *, is_end: bool = False) -> list[Chunk]:
+        """Return the points of the rows, a chunk for each stream; with ``is_end`` also of those that wait."""
         by_stream: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
-            by_stream[self._number(f"{row.record} {row.writer}")].append(row)
+            for due in self._due(row):
+                by_stream[self._number(due)].append(due)
+        for due in self._released() if is_end else ():
+            by_stream[self._number(due)].append(due)
         return [self._chunk(number, of_stream) for number, of_stream in by_stream.items()]
 
-    def _number(self, key: str) -> int:
-        if key not in self._numbers and len(self._numbers) >= MAX_STREAMS:
-            return MAX_STREAMS - 1
-        return self._numbers.setdefault(key, len(self._numbers))
+    def _due(self, row: Row) -> list[Row]:
+        """Return the rows that need wait no longer.
+
+        The first rows of counters of epochs wait until one of them has more, so that they come in the order
+        of their lines. Nobody waits for a value that is no number.
+        """
+        key = f"{row.record} {row.writer}"
+        if key in self._numbers or not row.unit.startswith(EPOCH):
+            return [row]
+        beside = sum(f"{other.record} {other.writer}" == key for other in self._held)
+        if beside < HELD and len(self._held) < MAX_HELD and all(map(math.isfinite, row.values)):
+            self._held.append(row)
+            return []
+        return [*self._released(), row]
+
+    def _released(self) -> list[Row]:
+        rows = sorted(self._held, key=lambda row: row.line)
+        self._held = []
+        return rows
+
+    def _number(self, row: Row) -> int:
+        """Return the number of the stream of a row."""
+        key = f"{row.record} {row.writer}"
+        number = self._numbers.get(key)
+        if not row.unit.startswith(EPOCH):
+            return self._new(key) if number is None else number
+        place = _Place(row.step, row.writer, row.label)
+        if number is None:
+            number = self._beside(key, row, place)
+        if number is None or not self._fits(number, key, row):
+            number = self._new(key)
+        self._numbers[key] = number
+        if number < MAX_STREAMS - 1:
+            self._of_counters[key] = place
+            self._of_streams[str(number)] = place
+            owners = self._owners.setdefault(str(number), {})
+            if not owners.keys() >= {*row.names}:
+                owners.update(dict.fromkeys(row.names, key) | {EPOCH: EPOCH})  # which each row may have
+        return number
+
+    def _new(self, key: str) -> int:
+        number = min(1 + max(self._numbers.values(), default=-1), MAX_STREAMS - 1)
+        self._numbers[key] = number
+        return number
+
+    def _beside(self, key: str, row: Row, place: _Place) -> int | None:
+        """Return the stream whose last row tells the same epoch of the same training, if there is one."""
+        beside = (int(number) for number, other in self._of_streams.items() if other == place)
+        return next((number for number in beside if self._fits(number, key, row)), None)
+
+    def _fits(self, number: int, key: str, row: Row) -> bool:
+        """Return whether a row goes on with a stream: its names are of no other counter there, and it does
+        not go on from its own last row to an epoch that the others have passed.
+        """
+        last = self._of_streams.get(str(number))
+        own = self._of_counters.get(key)
+        owners = self._owners.get(str(number), {})
+        lags = last is not None and own is not None and own.step < row.step < last.step
+        return not lags and all(owners.get(name, key) in (key, EPOCH) for name in row.names)
 
     def _chunk(self, number: int, rows: list[Row]) -> Chunk:
         ids: dict[str, int] = {}

@@ -1,0 +1,68 @@
+"""Which rows of a file share a stream."""
+
+import json
+from collections.abc import Sequence
+
+from sentinel.sources.base import Chunk
+from sentinel.sources.readers.measured_rows import Row, Streams
+
+TRAIN, VALID, TEST = range(3)
+NAMES = {TRAIN: ("train loss", "epoch"), VALID: ("val loss", "epoch"), TEST: ("val loss", "epoch")}
+
+
+def row(record: int, step: int, line: int, value: float = 0.5, unit: str = "epoch above") -> Row:
+    return Row(record, "", NAMES[record], (value, float(step)), step, unit, "", line)
+
+
+def read(rows: Sequence[Row]) -> list[Chunk]:
+    """The chunks of rows that come one at a time, with a restart of the reader after each."""
+    chunks: list[Chunk] = []
+    memory: dict[str, object] = {}
+    for each in rows:
+        streams = Streams("train.log", memory, restarted=False)
+        chunks += streams.chunks([each])
+        memory = json.loads(json.dumps(streams.memory()))
+    return [*chunks, *Streams("train.log", memory, restarted=False).chunks([], is_end=True)]
+
+
+def told(chunks: Sequence[Chunk]) -> dict[str, list[tuple[str, int]]]:
+    """The tag and the step of each point but the epochs, by stream."""
+    points: dict[str, list[tuple[str, int]]] = {}
+    for chunk in chunks:
+        tags = [chunk.tags[at] for at in chunk.tag]
+        points.setdefault(chunk.stream, []).extend(
+            (tag, int(step)) for tag, step in zip(tags, chunk.step, strict=True) if tag != "epoch"
+        )
+    return points
+
+
+def test_lines_of_one_epoch_share_a_stream_in_their_order() -> None:
+    """A template tells its first three lines at once, after those of the template above it."""
+    first = [row(TRAIN, 1, 2), row(TRAIN, 2, 5), row(TRAIN, 3, 8)]
+    then = [row(VALID, 1, 3), row(VALID, 2, 6), row(VALID, 3, 9)]
+    points = told(read([*first, *then, row(TRAIN, 4, 11), row(VALID, 4, 12)]))
+    assert points == {"train.log": [(NAMES[at][0], step) for step in range(1, 5) for at in (TRAIN, VALID)]}
+
+
+def test_one_name_of_two_counters_is_of_two_streams() -> None:
+    rows = [row(at, step, 3 * step + at) for step in range(1, 5) for at in (VALID, TEST)]
+    assert list(told(read(rows))) == ["train.log", "train.log:1"]
+
+
+def test_lines_that_count_something_else_do_not_wait() -> None:
+    steps = [row(TRAIN, 1, 2, unit="step"), row(VALID, 1, 3, unit="step")]
+    assert list(told(Streams("train.log", {}, restarted=False).chunks(steps))) == ["train.log", "train.log:1"]
+
+
+def test_nobody_waits_for_a_loss_that_is_no_number() -> None:
+    streams = Streams("train.log", {}, restarted=False)
+    assert not streams.chunks([row(TRAIN, 1, 2)])
+    assert told(streams.chunks([row(TRAIN, 2, 5, float("nan"))])) == {
+        "train.log": [("train loss", 1), ("train loss", 2)]
+    }
+
+
+def test_a_counter_that_falls_behind_goes_on_in_a_stream_of_its_own() -> None:
+    rows = [row(at, step, 3 * step + at) for step in range(1, 4) for at in (TRAIN, VALID)]
+    late = [row(TRAIN, 4, 20), row(TRAIN, 6, 30), row(VALID, 5, 31)]
+    assert told(read([*rows, *late]))["train.log:1"] == [("val loss", 5)]
