@@ -252,7 +252,10 @@ def _lowest_lately(levels: Floats, row: Ints, count: Ints) -> Floats:
 def _beside(
     frame: pl.DataFrame, due: pl.DataFrame, since: Ints, short: NDArray[np.bool_]
 ) -> dict[str, Floats]:
-    """Return the medians of what else was logged beside the evaluations of the present and the best level."""
+    """Return the medians of what else was logged beside the evaluations of the present and the best level.
+
+    A row knows of the accuracy what was logged before its step, so the next row has that of an evaluation.
+    """
     row = due["row"].to_numpy()
     begin = due["begin"].to_numpy()
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
@@ -260,7 +263,8 @@ def _beside(
     medians = {}
     for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
         column = frame[signal].fill_null(np.nan).to_numpy()
-        for when, at in (("", near), ("_then", earlier_rows)):
+        then = np.minimum(earlier_rows + 1, row[:, None]) if name == "metric" else earlier_rows
+        for when, at in (("", near), ("_then", then)):
             few, many = (np.median(column[at[:, :rows]], axis=1) for rows in (SHORT, LONG))
             medians[name + when] = np.where(short, few, many)
     return medians

@@ -4,13 +4,13 @@
 An accuracy that has not changed in any digit since the first of at least six evaluations, and is neither 0
 nor 1, while the loss does not fall or after 30 % of the plan; if neither is known, after fifty epochs or a
 hundred evaluations. Once the run is over: the same of five, and of three while the loss did not fall by a
-tenth; an accuracy that rests for eight below its best or, below 80 %, for most of the run; one that had only
-2 or 3 values there, at 4 evaluations or more; one that stayed at 1/n for eight (five if the loss began above
-ln n or does not fall, three if both are those of a guess to the third digit) while the held-out loss was
-never below ln n, as if guessing among n classes; and a training accuracy that did not rise while the loss
-fell by a tenth or to nothing. So it is at a stage of a known plan. While it goes on, at 10, 15, 20, 30, 40,
-60, ... evaluations: a held-out accuracy that rests below its best for ten, and after 30 % of a known plan one
-that guesses or had few values.
+tenth, that on held-out data where that of training is not known; an accuracy that rests for eight below its
+best or, below 80 %, for most of the run; one that had only 2 or 3 values there, at 4 evaluations or more; one
+that stayed at 1/n for eight (five if the loss began above ln n or does not fall, three if both are those of a
+guess to the third digit) while the held-out loss was never below ln n, as if guessing among n classes; and a
+training accuracy that did not rise while the loss fell by a tenth or to nothing. So it is at a stage of a
+known plan. While it goes on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out accuracy that rests below
+its best for ten, and after 30 % of a known plan one that guesses or had few values.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in its
 plot. One tells at the end of a metric that rests at a poor level, on the data of the training as well, while
 the training loss rests, too.
@@ -52,7 +52,7 @@ from sentinel.detectors.evaluation.guessing import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import planned_steps
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, is_concluded
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, First, is_concluded
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -158,7 +158,9 @@ def class_collapse(
     has_seen_enough = (pl.col(Signal.EPOCH) >= REACH).fill_null(False) | (count >= ROUNDS)
     waited = pl.col("passed").fill_null(unstirred | has_seen_enough)
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
-    tells_early = held_out & ((pl.col("fall") < FALL).fill_null(False) | is_exact_guess())
+    first = pl.col(First(Signal.EVAL_LOSS).column)
+    fall = pl.coalesce("fall", pl.when(first > 0).then(1 - pl.col("eval_loss_low") / first))
+    tells_early = held_out & ((fall < FALL).fill_null(False) | is_exact_guess())
     at_least = pl.when(tells_early).then(AT_LEAST).otherwise(AT_END)
     constant = (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
     answers = pl.col("answers")

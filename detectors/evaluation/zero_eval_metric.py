@@ -4,11 +4,11 @@
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
 or F1 needs 25, or 10 while the training loss has fallen so far; while the run goes on all of the first 10, 15
-or 20. Of a run that is over, all of 4 are enough. Five in a row are enough of a metric that was above 0
-before, and of a run that is over the last four, if these are more than half. Nothing is said where the same
-metric of another class or threshold is above 0. And at the end an average precision or an overlap that never
-passed 0.01 at ten evaluations or more, and does not begin to rise. At a stage of a known plan the run is
-judged as if it were over.
+or 20. Of a run that is over, all of 4 are enough, and all of 3 of a score. Five in a row are enough of a
+metric that was above 0 before, and of a run that is over the last four, if these are more than half. Nothing
+is said where the same metric of another class or threshold is above 0. And at the end an average precision or
+an overlap that never passed 0.01 at ten evaluations or more, and does not begin to rise. At a stage of a
+known plan the run is judged as if it were over.
 Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
 
@@ -39,6 +39,7 @@ import polars as pl
 from sentinel.detectors.api import Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import (
+    ENDED,
     EXCUSED,
     INDEX,
     SERIES,
@@ -58,6 +59,7 @@ METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Si
 LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 AT_END = 4  # evaluations of a run that is over, at all of which a score is 0, or at the last of which
+OF_SCORE = 3  # the same of a score, which is that of one answer to all
 HARDLY = 0.01  # an average precision or overlap of that is next to nothing
 MANY = 10  # evaluations after which next to nothing is too little
 LEAVES = 2  # times its usual value: one that begins to rise
@@ -108,7 +110,8 @@ def zero_eval_metric(
     is_whole = is_concluded() | (of_score & pl.col(SUMS_UP) & (pl.col(INDEX) + 1 >= LEARNED))
     ends = is_whole & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
     fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
-    at_end = is_whole & (pl.col(INDEX) + 1 >= AT_END) & (pl.col("highest") == 0)
+    at_least = pl.when(of_score & pl.col(ENDED)).then(OF_SCORE).otherwise(AT_END)
+    at_end = is_whole & (pl.col(INDEX) + 1 >= at_least) & (pl.col("highest") == 0)
     never_rose = at_end | (
         pl.when(of_score & has_learned.fill_null(False))
         .then(pl.col("learned") == 0)
