@@ -7,9 +7,11 @@ or F1 needs 25, or 10 while the training loss has fallen so far; while the run g
 or 20. Of a run that is over, all of 4 are enough, and all of 3 of a score. Five in a row are enough of a
 metric that was above 0 before, and of a run that is over the last four, if these are more than half. Nothing
 is said where the same metric of another class or threshold is above 0. And at the end an average precision or
-an overlap that never passed 0.01 at ten evaluations or more, and does not begin to rise. At a stage of a
+an overlap that never passed 0.01 at ten evaluations or more, and does not begin to rise. A score that was
+below 0 at all of five evaluations or more of a run that is over is worse than a guess, unless it came half
+way up; so is an error rate that was never below 1, at 25 evaluations while the run goes on. At a stage of a
 known plan the run is judged as if it were over.
-Score cards are read as well, also of error rates, while the run goes on and at its end: a metric that never
+Score cards are read as well, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
 
 ## Why it matters
@@ -64,6 +66,9 @@ HARDLY = 0.01  # an average precision or overlap of that is next to nothing
 MANY = 10  # evaluations after which next to nothing is too little
 LEAVES = 2  # times its usual value: one that begins to rise
 FALLEN = 0.7  # of its first value: a loss that has learned something
+WORTHLESS = 5  # evaluations of a run that is over, at all of which it guesses worse than without a model
+HALF_WAY = 0.5  # of its first value: a score below zero that is on its way up
+ALL = 1 - 1e-6  # of all samples, but for rounding
 
 
 @detector(
@@ -82,6 +87,12 @@ FALLEN = 0.7  # of its first value: a loss that has learned something
         "zero": Variant("{name} is exactly 0, as at the evaluations before", ("V3", "V4", "V5")),
         "hardly": Variant(
             "{name} never passed {highest:.2g}: next to nothing is found", ("V3", "V4", "O7", "O1", "L8")
+        ),
+        "below-zero": Variant(
+            "{name} was never above {highest:.2g}, where a guess has 0", ("O7", "O1", "L8", "V3", "V4")
+        ),
+        "all-wrong": Variant(
+            "{name} is {value:.3g} and never was below 1: nothing is right", ("V4", "V3", "O1", "L8")
         ),
     },
     reads=("metric-never-left-its-start", "no-better-than-a-coin"),
@@ -103,6 +114,8 @@ def zero_eval_metric(
         last=recent_max(pl.col(VALUE), AT_END),
         learned=recent_max(pl.col(VALUE), LEARNED),
         highest=recent_max(pl.col(VALUE), REACH, at_least=1),
+        lowest=-recent_max(-pl.col(VALUE), REACH, at_least=1),
+        first=pl.col(VALUE).filter(pl.col(INDEX) < 2).max().over(SERIES),
         name=metric_name(),
         **{EXCUSED: (pl.col(VALUE) == 0) & _has_another()},  # above 0 it does not excuse what its card says
     )
@@ -127,13 +140,22 @@ def zero_eval_metric(
         (~of_errors & ~of_score & is_concluded() & (pl.col("highest") < HARDLY) & rests)
         & ~_has_another(HARDLY)
     ).fill_null(False)
+    is_over = pl.col(ENDED) & (pl.col(INDEX) + 1 >= WORTHLESS)
+    below_zero = of_score & is_over & (pl.col("highest") < 0) & (pl.col(VALUE) < HALF_WAY * pl.col("first"))
+    all_wrong = of_errors & (is_over | (pl.col(INDEX) + 1 >= epochs)) & (pl.col("lowest") >= ALL)
     return verdicts(
         measured,
         judged={
-            SkipReason.FEW_POINTS: is_zero | of_errors | (pl.col(VALUE) > 0),
+            SkipReason.FEW_POINTS: is_zero | of_errors | below_zero | (pl.col(VALUE) > 0),
             SkipReason.EXPLAINED: ~(is_zero & pl.col(EXCUSED)),
         },
-        found={"fell": is_zero & fell, "zero": is_zero, "hardly": hardly},
+        found={
+            "fell": is_zero & fell,
+            "zero": is_zero,
+            "hardly": hardly,
+            "below-zero": below_zero,
+            "all-wrong": all_wrong,
+        },
         below=pl.lit(NOTHING),
     )
 
