@@ -337,17 +337,21 @@ def _losses_of_agents(all_series: Sequence[Series], roles: Roles) -> Iterator[tu
             )
 
 
-def _totals_of_equations(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield a plain total beside the residuals of equations and of their boundaries: it is their loss."""
-    parts = [series for series in all_series if not _OF_EQUATIONS.isdisjoint(series.reading.words)]
-    if len(parts) < _MIN_EQUATIONS or any(role.kind is Kind.TRAINING_LOSS for role in roles.values()):
+def _losses_of_equations(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a plain total beside the residuals of equations and of their boundaries, which is their loss, and
+    the residuals as its terms.
+    """
+    terms = [
+        series
+        for series in all_series
+        if not _OF_EQUATIONS.isdisjoint(series.reading.words) and series.reading.split is not Split.HELD_OUT
+    ]
+    if len(terms) < _MIN_EQUATIONS or any(role.kind is Kind.TRAINING_LOSS for role in roles.values()):
         return
-    for series in all_series:
-        if series.reading.words == ("total",):
-            yield (
-                series.key,
-                _by_company(Kind.TRAINING_LOSS, Measure.LOSS, Split.TRAIN, "the sum of residuals"),
-            )
+    part = _by_company(Kind.PART, Measure.LOSS, Split.TRAIN, "a residual")
+    yield from ((series.key, replace(part, marks=frozenset({Mark.TERM}))) for series in terms)
+    whole = _by_company(Kind.TRAINING_LOSS, Measure.LOSS, Split.TRAIN, "a total beside residuals")
+    yield from ((series.key, whole) for series in all_series if series.reading.words == ("total",))
 
 
 def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -552,7 +556,7 @@ _RULES: Sequence[Rule] = (
     _sole_rewards,
     _splits_by_twins,
     _objectness,
-    _totals_of_equations,
+    _losses_of_equations,
     _errors_of_boosting,
     _numbers_of_a_list,
     _parts_and_sole_losses,

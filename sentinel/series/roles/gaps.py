@@ -132,7 +132,7 @@ def first_signals(
     roles = roles_of(all_series, stated)
     present = {*signals.values()}
     ranked = sorted(
-        (role.rank, series.tag)
+        (role.rank, role.kind is Kind.PART, series.tag)
         for series in all_series
         if (role := roles.get(series.key))
         and series.tag not in signals
@@ -142,7 +142,7 @@ def first_signals(
     by_tag = {series.tag: roles[series.key] for series in all_series if series.key in roles}
     losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())
     result: dict[str, Signal] = {}
-    for rank, tag in ranked:
+    for rank, _, tag in ranked:
         signal = _signal(by_tag[tag], present)
         is_one_of_several = signal is Signal.LOSS and rank > MAIN_RANK and losses > 1
         if signal is not None and not is_one_of_several:
@@ -184,5 +184,7 @@ def _candidates(role: Role) -> Iterator[tuple[Signal, frozenset[Signal]]]:
             yield signal, frozenset({signal})
     elif role.kind is Kind.HELD_OUT_LOSS and not is_higher:
         yield Signal.EVAL_LOSS, _HELD_OUT_LOSSES | _OF_AGENTS
+    elif Mark.TERM in role.marks:
+        yield Signal.LOSS_PART, (_LOSSES - {Signal.LOSS_PART}) | _OF_AGENTS
     elif role.kind is Kind.TRAINING_LOSS and not is_higher:
         yield Signal.LOSS, _LOSSES | _OF_AGENTS

@@ -64,6 +64,7 @@ class Mark(StrEnum):
     MEAN = "mean"
     LIKELIHOOD = "likelihood"
     SOLE = "nothing else like it"
+    TERM = "term of a sum"
 
 
 class Source(IntEnum):
