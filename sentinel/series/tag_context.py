@@ -31,6 +31,10 @@ _OF_A_QUANTISER = frozenset(
 )
 """Words of tags beside which a perplexity is that of a codebook."""
 
+_OF_EVALUATIONS = frozenset({Signal.EVAL_SCORE, Signal.EVAL_QUALITY})
+"""Signals of metrics that hardly anybody computes of batches, so that a name without a part of the data is
+that of held-out data."""
+
 _OF_TRAINING = frozenset({Signal.LOSS, Signal.POLICY_LOSS, Signal.REWARD})
 """Signals of a training, beside which an accuracy may be that of held-out data."""
 
@@ -44,6 +48,8 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
     of an error on training data that is the loss: the evaluation has the same, and nothing else is a loss.
     ``quantises`` says whether a perplexity is that of a codebook, not of a language model, and
     ``sums_samples`` whether the loss of a discriminator is logged of which true and false samples are parts.
+    ``scores`` are tags such as `f1` and `mcc` that name no part of the data, beside the losses of training
+    and evaluation.
     """
 
     epochs: frozenset[str] = frozenset()
@@ -51,6 +57,7 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
     errors: frozenset[str] = frozenset()
     quantises: bool = False
     sums_samples: bool = False
+    scores: frozenset[str] = frozenset()
 
     @classmethod
     def from_tags(cls, counts: Mapping[str, int], find: Find) -> Self:
@@ -64,6 +71,7 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
                 (meaning := find(tag)) is not None and meaning.signal is Signal.DISCRIMINATOR_LOSS
                 for tag in counts
             ),
+            scores=frozenset(_scores(counts, find)),
         )
 
     def meaning(self, tag: str, find: Find) -> Meaning | None:
@@ -74,7 +82,7 @@ class TagContext(msgspec.Struct, frozen=True, array_like=True):
                 return find(stem + STEP) if tag == stem + EPOCH else None
         if self.quantises and _is_perplexity(tag):
             return Meaning(Signal.CODEBOOK_PERPLEXITY)
-        meaning = find(tag)
+        meaning = find(_of_evaluation(tag) if tag in self.scores else tag)
         if self.sums_samples and meaning is not None and meaning.signal is Signal.DISCRIMINATOR_LOSS_PART:
             return None
         if self.held_out and meaning is not None and meaning.signal is Signal.ACCURACY and _is_bare(tag):
@@ -124,6 +132,33 @@ def _errors(counts: Mapping[str, int], find: Find) -> set[str]:
     }
     unknown = {tag: frozenset(words_of(tag)) for tag, meaning in meanings.items() if meaning is None}
     return {tag for tag, words in unknown.items() if words & TRAIN and words - TRAIN in eval_words}
+
+
+def _scores(counts: Mapping[str, int], find: Find) -> set[str]:
+    """Return tags of a score that name no part of the data, where there are losses of both, and that are
+    logged no more often than the loss of the evaluation.
+    """
+    meanings = {tag: find(tag) for tag in counts}
+    signals = {tag: meaning.signal for tag, meaning in meanings.items() if meaning is not None}
+    losses = [counts[tag] for tag, signal in signals.items() if signal is Signal.EVAL_LOSS]
+    if not losses or Signal.LOSS not in signals.values():
+        return set()
+    parts = TRAIN | EVAL
+    named = {frozenset(words - parts) for tag in counts if (words := set(words_of(tag))) & parts}
+    return {
+        tag
+        for tag, meaning in meanings.items()
+        if meaning is None
+        and counts[tag] <= max(losses)
+        and _is_bare(tag)
+        and frozenset(words_of(tag)) not in named
+        and (found := find(_of_evaluation(tag))) is not None
+        and found.signal in _OF_EVALUATIONS
+    }
+
+
+def _of_evaluation(tag: str) -> str:
+    return f"eval_{tag}"
 
 
 def _is_perplexity(tag: str) -> bool:

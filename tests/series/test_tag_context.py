@@ -70,6 +70,22 @@ def test_an_accuracy_of_each_step_is_no_evaluation():
     assert signals("train_loss val_loss", accuracy=9)["accuracy"] is Signal.ACCURACY
 
 
+@pytest.mark.parametrize(
+    "tags", ["train_loss val_loss accuracy f1", "global_step train_loss mcc tp eval_loss"]
+)
+def test_a_score_beside_the_losses_of_training_and_evaluation_is_of_held_out_data(tags: str):
+    assert Signal.EVAL_SCORE in signals(tags).values()
+
+
+@pytest.mark.parametrize("tags", ["train_loss f1", "train_loss val_loss train_f1 f1", "val_loss f1"])
+def test_another_score_tells_no_part_of_the_data(tags: str):
+    assert Signal.EVAL_SCORE not in signals(tags).values()
+
+
+def test_a_score_of_each_step_is_no_evaluation_either():
+    assert signals("train_loss val_loss", f1=9)["f1"] is None
+
+
 @pytest.mark.parametrize("beside", ["val_mse", "valid_mse val_mae"])
 def test_an_error_that_the_evaluation_has_as_well_is_the_loss(beside: str):
     assert signals(f"train_mse {beside}")["train_mse"] is Signal.LOSS

@@ -107,8 +107,8 @@ def test_a_coefficient_that_may_be_far_below_zero_has_a_unit_of_its_own() -> Non
 
 
 def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
-    assert _signals(_rows("val_accuracy", "val_mcc"))["val_mcc"] is None
-    assert _signals([*_rows("val_accuracy"), ("val_mcc", 30, 0.5)])["val_mcc"] is None
+    assert _signals(_rows("val_accuracy", "val_kappa"))["val_kappa"] is None
+    assert _signals([*_rows("val_accuracy"), ("val_kappa", 30, 0.5)])["val_kappa"] is None
 
 
 @pytest.mark.parametrize(
