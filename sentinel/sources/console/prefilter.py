@@ -25,6 +25,7 @@ _STRONG = (
     "---", "===", "───", "━━━",  # the rules of tables
     "[sample=", "[token=",  # blocks
     "gpu_mem",  # a table of YOLO
+    " hella ", "tel:", "trl:",  # build-nanogpt and llm.c
     " sent/s - ",  # XLM
     "result for ",  # Ray Tune
 )  # fmt: skip
@@ -40,6 +41,7 @@ _TELLING = (
 _COUNTED_LINE = (
     r"(?i)epoch[: ]{1,3}\[?\d",
     r"(?i)^(?:update|iteration|step): \d+\s*$",
+    r"^\d{1,9} (?:train|val) [\dn]",  # build-nanogpt
     r":\s*$",
 )  # or a heading
 _LINE_BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process

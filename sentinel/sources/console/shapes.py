@@ -146,6 +146,21 @@ SHAPES = (
         lazy_pattern(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
         word=" sent/s - ",
     ),
+    Shape(
+        "build-nanogpt",  # log.txt
+        lazy_pattern(
+            r"^(?P<step>\d{1,9}) (?:train (?P<train_loss>\d{1,3}\.\d{6}|nan)"
+            r"|val (?P<val_loss>\d{1,3}\.\d{4}|nan)|hella (?P<hellaswag>[01]\.\d{4}))$"
+        ),
+    ),
+    Shape(
+        "llm.c",  # main.log
+        lazy_pattern(
+            rf"^s:(?P<step>\d{{1,9}}) (?:tel:(?P<val_loss>{NUMBER})|eval:(?P<hellaswag>{NUMBER})"
+            rf"|trl:(?P<train_loss>{NUMBER})(?: lr:(?P<lr>{NUMBER}))?(?: norm:(?P<grad_norm>{NUMBER}))?)$"
+        ),
+        word="s:",
+    ),
     Shape("torchtune", lazy_pattern(r"^(?P<epoch>\d{1,9})\|(?P<step>\d{1,15})\|(?=Loss: )"), word="|loss: "),
     Shape(
         "td3", lazy_pattern(r"^Total T: (?P<step>\d{1,15})(?= Episode Num: )"), word="total t: "
@@ -290,6 +305,10 @@ WORDS = (
     "reward",
     " up. ",
     " sent/s",
+    " val ",
+    " hella ",
+    "tel:",
+    "trl:",
 )
 """A line counts only if it holds one of these words, in upper or lower case. Most other lines hold none."""
 
