@@ -1,28 +1,26 @@
 """A claim about the outcome of a run as a score card: data that a person can read, and how it is added up.
 
-A card lies in ``claims/`` as TOML. Each of its lines has a measurement, marks, and the whole points that are
-reached at each mark; between two marks the points grow evenly, and before the first one there are none.
-Points below zero speak against the claim. What cannot be measured gives no points.
+Each line of a card has a measurement, marks, and the whole points that are reached at each mark; between two
+marks the points grow evenly, and before the first one there are none. Points below zero speak against the
+claim. What cannot be measured gives no points. Cards are read from ``cards.json``, which `make docs` writes
+from the files of `card_files`: to parse and check so many would take longer than to read a short log.
 """
 
-import tomllib
-from collections.abc import Mapping, Sequence
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, cached_property
 from math import inf
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import Bools
-from sentinel.detectors.reading.measurements import MEASUREMENTS
-from sentinel.detectors.reading.roles import OUTCOMES, Role
+from sentinel.detectors.reading.roles import Role
 from sentinel.detectors.stats import Floats
 
-FOLDER = Path(__file__).parent / "claims"
+CARDS = Path(__file__).parent / "cards.json"
+"""All cards, a card a line."""
 
 MAX_LINES = 8
 """Of a card: what a person can hear at once."""
@@ -39,25 +37,6 @@ MAX_POWER = 18.0
 DIGITS = 6
 """Decimals of points, so that a sum of them reaches a whole number that it ought to reach."""
 
-TEXTS = ("claim", "meaning", "begins", "detector")
-BEGINS = ("start", "best")
-LISTS = ("roles", "catalogue")
-NUMBERS = ("least_points", "page_from")
-BOUNDS = ("needs", "excuses")
-PROGRESS = "progress"
-STANDS_FOR = "stands_for"
-SHARES = {PROGRESS: "plan", STANDS_FOR: "rows"}
-LEAST_EPOCHS = "least_epochs"
-INTERIMS = "interims"
-GROWN = "grown"
-STAGE = "stage"
-OPTIONAL = {*BOUNDS, "yields_to", "running", "lines", INTERIMS}
-LINE = {"measurement", "says", "marks", "points"}
-
-
-class CardError(ValueError):
-    """A card that cannot be used. Its text is one line that names the file and the line of the card."""
-
 
 class Amount(float):
     """A number as a person reads it: from ``MAX_TOLD`` (or that percent) on, only that it is as large."""
@@ -72,7 +51,7 @@ class Amount(float):
         return super().__format__(spec)
 
 
-class Line(msgspec.Struct, frozen=True):
+class Line(msgspec.Struct, frozen=True, dict=True):
     """One line of a card. The ``points`` stand at the ``marks``.
 
     ``says`` is a format string over these fields of a measurement: its ``value`` without its sign, which the
@@ -106,11 +85,14 @@ class Line(msgspec.Struct, frozen=True):
 
     def score(self, values: Floats) -> Floats:
         """Return the points for each value; none for NaN."""
-        rising = self.marks[0] < self.marks[-1]
-        marks = np.array(self.marks if rising else self.marks[::-1])
-        at = np.array(self.points if rising else self.points[::-1], float)
-        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, marks, at).round(DIGITS))
+        points: Floats = np.where(np.isnan(values), 0.0, np.interp(values, *self._curve).round(DIGITS))
         return points
+
+    @cached_property
+    def _curve(self) -> tuple[Floats, Floats]:
+        """The marks as they rise, and the points at them."""
+        order = np.argsort(self.marks)
+        return np.array(self.marks)[order], np.array(self.points, float)[order]
 
 
 class Bar(msgspec.Struct, frozen=True):
@@ -151,7 +133,7 @@ class Bar(msgspec.Struct, frozen=True):
         return has_needs and not any(measured[name] >= least for name, least in self.excuses.items())
 
 
-class Card(msgspec.Struct, frozen=True, eq=False):
+class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     """A claim: what it means, on series of which roles it is made, and its lines.
 
     The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and
@@ -234,128 +216,5 @@ def card_of(claim: str) -> Card:
 
 @cache
 def all_cards() -> tuple[Card, ...]:
-    """Return the cards of the project by their names' order. Raises CardError for the first wrong one."""
-    return tuple(card_in(file.name, file.read_text("utf-8")) for file in sorted(FOLDER.glob("*.toml")))
-
-
-def card_in(file: str, text: str) -> Card:
-    """Return the card in a text; ``file`` is its name in a complaint. Raises CardError for a wrong one."""
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise CardError(f"{file}: {error}") from None
-    unknown = content.keys() - {*TEXTS, *LISTS, *NUMBERS, *OPTIONAL}
-    if unknown:
-        raise CardError(f"{file}: unknown key {min(unknown)}")
-    for keys, kinds in ((TEXTS, str), (LISTS, list), (NUMBERS, (int, float)), (("lines",), list)):
-        for key in keys:
-            if not isinstance(content.get(key), kinds):
-                raise CardError(f"{file}: {key} is missing, or no {_kind(kinds)}")
-    if content["begins"] not in BEGINS:
-        raise CardError(f"{file}: begins must be one of {', '.join(BEGINS)}")
-    roles = content["roles"]
-    if not roles or not {*roles} <= {role.value for role in OUTCOMES}:
-        raise CardError(f"{file}: roles must be some of {', '.join(OUTCOMES)}")
-    if not 0 < len(content["lines"]) <= MAX_LINES:
-        raise CardError(f"{file}: a card has 1 to {MAX_LINES} lines, and not {len(content['lines'])}")
-    over = _bar(file, {key: content[key] for key in (*NUMBERS, *BOUNDS) if key in content})
-    return Card(
-        claim=content["claim"],
-        meaning=content["meaning"],
-        begins=content["begins"],
-        roles=tuple(Role(role) for role in roles),
-        detector=content["detector"],
-        catalogue=tuple(content["catalogue"]),
-        over=over,
-        running=tuple(
-            _bar(f"{file}: running {n}", bar, over) for n, bar in enumerate(content.get("running", ()), 1)
-        ),
-        yields_to=content.get("yields_to", ""),
-        **_interims(file, content.get(INTERIMS, {})),
-        lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
-    )
-
-
-def _interims(file: str, content: Any) -> dict[str, float]:
-    """Return when a card tells what it says at interims."""
-    if not isinstance(content, dict) or not content.keys() <= {GROWN, STAGE}:
-        raise CardError(f"{file}: {INTERIMS} has {GROWN}, {STAGE} and nothing else")
-    if not all(isinstance(value, int | float) and value > 0 for value in content.values()):
-        raise CardError(f"{file}: {INTERIMS} must have a number above 0 for each")
-    return {name: float(value) for name, value in content.items()}
-
-
-def _kind(kinds: Any) -> str:
-    return {str: "text", list: "list"}.get(kinds, "number")
-
-
-def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
-    """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``."""
-    keys = (*NUMBERS, *BOUNDS, *SHARES, LEAST_EPOCHS)
-    if not isinstance(content, dict) or not content.keys() <= {*keys}:
-        raise CardError(f"{where} has {', '.join(keys)} and nothing else")
-    for key in NUMBERS:
-        if not isinstance(content.get(key), int | float):
-            raise CardError(f"{where}: {key} is missing, or no number")
-    if not isinstance(content.get(LEAST_EPOCHS, 0), int):
-        raise CardError(f"{where}: {LEAST_EPOCHS} must be a whole number")
-    for key, whole in SHARES.items():
-        share = content.get(key, 0)
-        if not isinstance(share, int | float) or not 0 <= share < 1:
-            raise CardError(f"{where}: {key} must be a share of the {whole}")
-    is_stricter = any(content.get(key) for key in SHARES)
-    least = below.page_from if below else 0
-    if content["page_from"] < least or (content["page_from"] == least and not is_stricter):
-        raise CardError(f"{where}: page_from must lie above {least:g}")
-    bounds = {key: _bounds(f"{where}: {key}", content.get(key, {})) for key in BOUNDS}
-    return Bar(
-        least_points=int(content["least_points"]),
-        needs={**(below.needs if below else {}), **bounds["needs"]},
-        excuses={**(below.excuses if below else {}), **bounds["excuses"]},
-        page_from=float(content["page_from"]),
-        progress=float(content.get(PROGRESS, 0)),
-        least_epochs=content.get(LEAST_EPOCHS, 0),
-        stands_for=float(content.get(STANDS_FOR, 0)),
-    )
-
-
-def _line(where: str, content: Mapping[str, Any]) -> Line:
-    """Return one line of a card; ``where`` names it in a complaint."""
-    if content.keys() != LINE:
-        raise CardError(f"{where}: has {sorted(content)}, and needs {sorted(LINE)}")
-    name = content["measurement"]
-    where = f"{where} ({name})"
-    _require_measurement(where, name)
-    marks = content["marks"]
-    points = content["points"]
-    if len(marks) != len(points) or len(marks) < 2:
-        raise CardError(f"{where}: needs as many points as marks, two at least")
-    if marks not in (sorted(set(marks)), sorted(set(marks), reverse=True)):
-        raise CardError(f"{where}: marks must rise all the time, or fall all the time")
-    if not all(isinstance(point, int) for point in points) or points[0] != 0:
-        raise CardError(f"{where}: points must be whole and begin with 0")
-    if not _is_steady(points):
-        raise CardError(f"{where}: points must only grow, or only shrink")
-    line = Line(name, content["says"], tuple(map(float, marks)), tuple(points))
-    try:
-        line.text(0.5)
-    except (LookupError, ValueError) as error:
-        raise CardError(f"{where}: says cannot be filled in: {error!r}") from None
-    return line
-
-
-def _bounds(where: str, content: Any) -> dict[str, float]:
-    if not isinstance(content, dict) or not all(isinstance(least, int | float) for least in content.values()):
-        raise CardError(f"{where} must have a number for each measurement")
-    for name in content:
-        _require_measurement(f"{where} ({name})", name)
-    return {name: float(least) for name, least in content.items()}
-
-
-def _require_measurement(where: str, name: str) -> None:
-    if name not in MEASUREMENTS and name not in COMPANY:
-        raise CardError(f"{where}: there is no such measurement")
-
-
-def _is_steady(points: Sequence[int]) -> bool:
-    return list(points) in (sorted(points), sorted(points, reverse=True))
+    """Return the cards of the project by their names' order."""
+    return msgspec.json.decode(CARDS.read_bytes(), type=tuple[Card, ...])

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from sentinel.detectors.reading.cards import FOLDER
+from sentinel.detectors.reading.card_files import FOLDER
 from studies import MEASUREMENTS, ROOT
 from studies.cards.figures import left_out, report
 from studies.cards.labels import labels_below

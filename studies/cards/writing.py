@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.reading.cards import INTERIMS, LEAST_EPOCHS, SHARES, Card, card_in
+from sentinel.detectors.reading.card_files import INTERIMS, LEAST_EPOCHS, SHARES, card_in
+from sentinel.detectors.reading.cards import Card
 from studies.cards.fit import MOST_POINTS, FittedCard, FittedLine
 from studies.cards.forms import CLAIMS, forms
 from studies.cards.labels import Label

@@ -13,18 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel.detectors.signals import Signal
-from sentinel.series.naming import (
-    PROFILES,
-    Meaning,
-    Naming,
-    Profile,
-    _recognise,
-    fallback,
-    profiles,
-    recognise,
-)
+from sentinel.series.naming import Meaning, Naming, Profile, _recognise, fallback, profiles, recognise
 from tests.each import each
-from tests.tools import tables
 
 HERE = Path(__file__).parent
 WORDS = tomllib.loads((HERE / "words.toml").read_text(encoding="utf-8"))
@@ -99,10 +89,6 @@ def test_profiles_are_described():
         assert profile.title
         assert profile.source
         assert profile.marks or profile.formats
-
-
-def test_the_profiles_are_those_of_their_files():
-    assert PROFILES.read_bytes() == tables.profiles(), "run `make docs`"
 
 
 def test_a_log_has_the_rows_of_its_own_framework_parsed_alone():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sentinel import catalogue
 from sentinel.detectors.api import Detector
 from sentinel.detectors.discovery import all_detectors
-from sentinel.detectors.reading.cards import MAX_LINES, CardError, Line, all_cards, card_in, card_of
+from sentinel.detectors.reading.card_files import CardError, card_in
+from sentinel.detectors.reading.cards import MAX_LINES, Line, all_cards, card_of
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import curve_of
 from sentinel.detectors.reading.measurements import MEASUREMENTS
