@@ -287,6 +287,14 @@ def row_quantiles(values: Floats, *quantiles: float) -> Iterator[Floats]:
         yield np.where(share > 0, low + share * (high - low), low)
 
 
+def row_median(values: Floats) -> Floats:
+    """Return the median of each row, NaN where it has one, as `numpy.median` does; of few rows sooner."""
+    ordered = np.sort(values, axis=1)
+    count = values.shape[1]
+    middle: Floats = ordered[:, (count - 1) // 2 : count // 2 + 1].mean(axis=1)
+    return np.where(np.isnan(ordered[:, -1]), np.nan, middle)
+
+
 def spearman(first: Floats, other: Floats) -> Floats:
     """Rank correlation of each row of one array with that row of the other; equal values share a rank."""
     a, b = (r - r.mean(axis=1, keepdims=True) for r in map(_ranks, (first, other)))

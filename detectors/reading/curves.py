@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sentinel.detectors.blocks import MAX_BLOCKS
-from sentinel.detectors.stats import MAD, Floats, Ints
+from sentinel.detectors.stats import MAD, Floats, Ints, row_median
 
 Bools = NDArray[np.bool_]
 
@@ -198,7 +198,7 @@ def _deviation(values: Floats) -> Floats:
     it scatters.
     """
     bends = np.abs(values[:, 1:-1] - (values[:, 2:] + values[:, :-2]) / 2) / np.sqrt(1.5)
-    median = MAD * np.median(bends, axis=1)
-    rounding = MIN_SCATTER * np.median(np.abs(values), axis=1)
+    median = MAD * row_median(bends)
+    rounding = MIN_SCATTER * row_median(np.abs(values))
     measured: Floats = np.where(median > rounding, median, MEAN_DEVIATION * bends.mean(axis=1))
     return measured

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, Bools, Curves
-from sentinel.detectors.stats import Floats, spearman
+from sentinel.detectors.stats import Floats
 
 HALF = BLOCKS // 2
 THIRD = BLOCKS // 3
@@ -540,10 +540,17 @@ def _capped(deviations: Floats) -> Floats:
 
 
 def _trend(blocks: Floats) -> Floats:
-    time = np.broadcast_to(np.arange(blocks.shape[1], dtype=float), blocks.shape)
+    """Return Spearman's rank correlation of each row with time, from how often each block exceeds the others.
+
+    Twice its rank, counted from the middle, is by how many more it exceeds than fall short.
+    """
     size = np.maximum(np.abs(blocks).max(axis=1, keepdims=True), NONE)
+    rounded = np.round(blocks / size, DIGITS)
+    ranks = np.sign(rounded[:, :, None] - rounded[:, None, :]).sum(axis=2)
+    time = np.arange(blocks.shape[1]) - (blocks.shape[1] - 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.nan_to_num(spearman(np.round(blocks / size, DIGITS), time), nan=0.0)
+        coefficients = ranks @ time / np.sqrt((ranks * ranks).sum(axis=1) * (time @ time))
+    return np.nan_to_num(coefficients, nan=0.0)
 
 
 def _detrended(values: Floats) -> Floats:

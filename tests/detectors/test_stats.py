@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from sentinel.detectors.schema import CONTINUES, INDEX, SERIES, STEP
-from sentinel.detectors.stats import row_quantile, spearman, was_resumed
+from sentinel.detectors.stats import row_median, row_quantile, spearman, was_resumed
 
 
 @pytest.mark.slow
@@ -22,6 +22,15 @@ def test_rank_correlation_shares_ranks_among_equal_values(levels):
     np.testing.assert_allclose(spearman(one, other), expected)
     one[3, 5] = np.nan
     assert np.isnan(spearman(one, other)).nonzero()[0].tolist() == [3]
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 40])
+def test_the_median_of_a_row_is_that_of_numpy(columns):
+    random = np.random.default_rng(columns)
+    values = random.normal(size=(50, columns))
+    values[random.random(values.shape) < 0.02] = np.nan
+    values[random.random(values.shape) < 0.02] = np.inf
+    np.testing.assert_array_equal(row_median(values), np.median(values, axis=1))
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sentinel.detectors.reading.curves import curve_of, noise_of, together
+from sentinel.detectors.reading.curves import BLOCKS, Curves, curve_of, noise_of, together
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from tests.each import each
 
@@ -135,3 +135,13 @@ def test_the_scale_of_a_series_does_not_matter():
     free = [name for name in MEASUREMENTS if name not in absolute]
     plain = [measure(name, rows, True) for name in free]
     assert [measure(name, 1000 * rows, True) for name in free] == pytest.approx(plain, nan_ok=True)
+
+
+@pytest.mark.slow
+def test_a_trend_is_the_rank_correlation_with_time():
+    from scipy.stats import spearmanr  # it takes a second to import
+
+    blocks = np.random.default_rng(0).integers(0, 6, (20, BLOCKS)).astype(float)
+    curves = Curves(blocks, np.zeros(20), np.full(20, float(BLOCKS)), is_cost=False)
+    expected = [spearmanr(row, np.arange(BLOCKS)).statistic for row in blocks]
+    np.testing.assert_allclose(MEASUREMENTS["trend"].of(curves), expected)
