@@ -550,7 +550,8 @@ def _trend(blocks: Floats) -> Floats:
     time = np.arange(blocks.shape[1]) - (blocks.shape[1] - 1) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         coefficients = ranks @ time / np.sqrt((ranks * ranks).sum(axis=1) * (time @ time))
-    return np.nan_to_num(coefficients, nan=0.0)
+    trend: Floats = np.nan_to_num(coefficients, nan=0.0)
+    return trend
 
 
 def _detrended(values: Floats) -> Floats:

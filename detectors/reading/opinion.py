@@ -30,7 +30,6 @@ from sentinel.detectors.schedules import planned_steps
 from sentinel.detectors.schema import (
     ABOVE,
     BELOW,
-    CONTINUES,
     ENDED,
     EXCUSED,
     FINDINGS,
@@ -226,14 +225,15 @@ class _Points(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def resumed(self) -> Mapping[int, bool]:
         """Whether the attempt of each series goes on from a resume."""
-        first = self.frame.filter(pl.col(INDEX) <= FIRST_INTERVALS).select(SERIES, INDEX, STEP, CONTINUES)
+        first = self.frame.lazy().filter(pl.col(INDEX) <= FIRST_INTERVALS)
         goes_on = (pl.col(INDEX) < 0) | was_resumed().fill_null(value=False)
-        return dict(first.group_by(SERIES).agg(goes_on.any()).iter_rows())
+        return dict(first.group_by(SERIES).agg(goes_on.any()).collect(engine="in-memory").iter_rows())
 
     @cached_property
     def first_step(self) -> Mapping[int, int]:
         """The first step of each series."""
-        return dict(self.frame.filter(pl.col(INDEX) == 0).select(SERIES, STEP).iter_rows())
+        is_first = self.index == 0
+        return dict(zip(self.series[is_first].tolist(), self.step[is_first].tolist(), strict=True))
 
     @cached_property
     def step(self) -> Ints:
@@ -293,12 +293,14 @@ def _alike(placed: pl.DataFrame, due: pl.DataFrame) -> Iterator[tuple[Ints, Floa
 
 
 class _Progress(msgspec.Struct, frozen=True):
-    """How far each series is: its points, whether it is over, or judged as if it were, whether this is a look
-    of one that goes on, the share of its plan, and its epochs.
+    """How far each series is: its points, whether it is over, or judged as if it were, by which stage of its
+    plan, whether this is a look of one that goes on, the share of its plan, and its epochs.
     """
 
     counts: Floats
+    has_ended: Bools
     as_whole: Bools
+    stage: Floats
     is_look: Bools
     plan_share: Floats
     epochs: Floats
@@ -308,12 +310,19 @@ class _Progress(msgspec.Struct, frozen=True):
         """Return this of series that are at one row each."""
         plan_share = rows.select(pl.col(STEP) / pl.col(PLAN)).to_series().to_numpy()
         epochs = rows[Signal.EPOCH].cast(pl.Float64).fill_null(np.nan).to_numpy()
-        is_look = (rows[IS_LOOK] & ~rows[ENDED]).to_numpy()
-        return cls(rows[INDEX].to_numpy() + 1.0, rows[IS_WHOLE].to_numpy(), is_look, plan_share, epochs)
+        has_ended = rows[ENDED].to_numpy()
+        is_look = rows[IS_LOOK].to_numpy() & ~has_ended
+        stage = rows[STAGE].fill_null(0.0).to_numpy()
+        counts = rows[INDEX].to_numpy() + 1.0
+        return cls(counts, has_ended, rows[IS_WHOLE].to_numpy(), stage, is_look, plan_share, epochs)
 
     def at(self, indices: Ints) -> "_Progress":
         """Return this of some of the series."""
         return _Progress(*(numbers[indices] for numbers in msgspec.structs.astuple(self)))
+
+    def tells(self, card: Card) -> Bools:
+        """Return of which series a card tells what it says of the run as a whole."""
+        return self.has_ended | (self.as_whole & ((self.stage >= card.stage) | isfinite(card.grown)))
 
 
 class _Suspects(msgspec.Struct, frozen=True):
@@ -340,11 +349,14 @@ def _suspects(
         progress = all_progress.at(indices)
         epochs = _epochs(part, progress.epochs, progress.counts)
         outcome = _curves(courses[indices], np.nan, progress.counts, part)
+        among = progress.has_ended | progress.is_look
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, progress.as_whole, np.ones(len(indices), bool))
+            among |= _may_page(card, card.over, outcome, progress.as_whole, progress.tells(card) & ~among)
+        for card in of_role:
+            may_page = _may_page(card, card.over, outcome, progress.as_whole, among)
             if not may_page.any():
                 continue
-            is_read = may_page & progress.as_whole
+            is_read = may_page & progress.tells(card)
             for bar in card.running:
                 is_due = may_page & progress.is_look & bar.is_for(progress.plan_share, epochs)
                 if not is_due.any():
@@ -460,7 +472,7 @@ class _OfSeries(msgspec.Struct, frozen=True):
             for card in self._of_claims(cards, measured)
             for bar in card.running
             if bar.is_for(plan_share, epochs).all()
-            and _reaches(bar, self._count, measured, card.total(measured))
+            and _reaches(card, bar, self._count, measured)
             and _has_stood(card, bar, self.outcome)
         ]
         if not paging:
@@ -491,7 +503,7 @@ class _OfSeries(msgspec.Struct, frozen=True):
         beyond = {
             card.claim: card
             for card in cards
-            if _reaches(card.over, self._count, measured, card.total(measured))
+            if _reaches(card, card.over, self._count, measured)
             and not (card.begins == "start" and self._may_yet_leave(card))
         }
         return [
@@ -544,8 +556,8 @@ def _unit_since(points: _Points, last_row: _Row, is_bad: Bools, best_share: floa
     return first_step + round(share * float(last_row[STEP] - first_step))
 
 
-def _reaches(bar: Bar, count: int, measured: Mapping[str, float], points: float) -> bool:
-    return count >= bar.least_points and points >= bar.page_from and bar.allows(measured)
+def _reaches(card: Card, bar: Bar, count: int, measured: Mapping[str, float]) -> bool:
+    return count >= bar.least_points and bar.allows(measured) and card.total(measured) >= bar.page_from
 
 
 def _has_stood(card: Card, bar: Bar, outcome: Curves) -> bool:
