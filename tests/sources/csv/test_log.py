@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.csv import header as csv_header
@@ -285,6 +285,7 @@ def test_chunking_changes_nothing_however_odd_the_content(data):
         path = Path(scratch, "metrics.csv")
         path.write_bytes(whole)
         expected = Reader(path.parent).poll()
+        assume(expected.runs)  # what is no log as a whole is one as long as it has its header alone
         path.unlink()
         path.touch()
         reader = Reader(path.parent)
