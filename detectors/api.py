@@ -151,9 +151,7 @@ class Detector(Declaration, frozen=True, kw_only=True):
     every: int  # judges each n-th row of a series, and the first ones
     at_end: bool  # whether it is asked once more about the last row when the run is over
     at_interims: bool  # whether its rule judges the run so far as a whole at interims, as it does at the end
-    at_stages: (
-        bool  # whether its rule is told at interims that the run is over, and heard at stages of the plan
-    )
+    at_stages: bool  # whether its rule takes the run for over at interims, and is heard at stages of the plan
     reads: tuple[str, ...]  # claims whose score cards judge the outcome beside the rule
 
     @cached_property
