@@ -84,7 +84,7 @@ strangers: .venv/dev  ## judge strangers' labelled logs below FOLDER, into measu
 promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of simulated fleets, into measurements/promises.md
 	.venv/bin/python -m studies.promises $(FOLDER)
 
-fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims and measurements/cards.md
+fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims and measurements/cards.md; then make docs
 	.venv/bin/python -m studies.cards fit $(FOLDER)
 
 docs: .venv/dev  ## rewrite the generated parts of the docs, and measurements/coverage.md

@@ -1,8 +1,9 @@
 """The opinion of score cards on the outcome of a run, beside the rule of a detector.
 
 A detector names the claims that it `reads`. Where a card pages and the rule is clean, or only informs, the
-card is the finding: under the detector's name, in the same incident. A card is read when a run is over, with
-all series beside the outcome, and at looks while it goes on: then of the outcome alone, against a higher bar.
+card is the finding: under the detector's name, in the same incident. A card is read with all series beside
+the outcome when a run is over, and at interims as if it were. At looks while a run goes on it is read of the
+outcome alone, against a higher bar.
 """
 
 from collections import defaultdict
@@ -504,14 +505,13 @@ class _OfSeries(msgspec.Struct, frozen=True):
             card.claim: card
             for card in cards
             if _reaches(card, card.over, self._count, measured)
-            and not (card.begins == "start" and self._may_yet_leave(card))
+            and not (
+                card.begins == "start" and _may_yet_leave(self.points, self.last_row, card, self.part.role)
+            )
         }
         return [
             card for claim, card in beyond.items() if claim in self.claims and card.yields_to not in beyond
         ]
-
-    def _may_yet_leave(self, card: Card) -> bool:
-        return _may_yet_leave(self.points, self.last_row, card, self.part.role)
 
     def _told(self, card: Card, measured: Mapping[str, float], running: Bar | None) -> dict[str, Any]:
         """Return the finding of a card, by one of its bars for runs that go on."""
