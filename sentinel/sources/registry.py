@@ -25,6 +25,7 @@ BUILT_IN_FORMATS: Mapping[str, str] = {
     "jsonl": "sentinel.sources.json.lines",
     "mlflow": "sentinel.sources.mlflow.stores",
     "neptune": "sentinel.sources.neptune",
+    "npz": "sentinel.sources.npz",
     "swanlab": "sentinel.sources.swanlab.log",
     "tensorboard": "sentinel.sources.tensorboard.event_files",
     "trackio": "sentinel.sources.trackio",

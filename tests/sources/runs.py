@@ -28,8 +28,8 @@ SENSELESS = {
 }
 """What makes no sense for a source, by the fixture of the tests that are not held for it, and why."""
 
-DOCUMENTS = {"json", "trainer_state"}
-"""Formats whose files are one JSON document: what is broken is lost with all the rest."""
+DOCUMENTS = {"json", "npz", "trainer_state"}
+"""Formats whose files are one document or archive: what is broken is lost with all the rest."""
 
 REWRITTEN = {"csv", "neptune", "trainer_state_checkpoints", *DOCUMENTS, *IN_TRANSACTIONS}
 """Formats whose files are written anew at times: what was read before and comes again is not new."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
@@ -170,6 +171,25 @@ class ConsoleWriter:
         pass
 
 
+class NpzWriter:
+    """As Stable-Baselines3 does, saves all arrays anew at each step."""
+
+    def start(self, directory):
+        self.path = directory / "metrics.npz"
+        self.columns = {}
+        if self.path.exists():
+            with np.load(self.path) as arrays:
+                self.columns = {name: array.tolist() for name, array in arrays.items()}
+
+    def log(self, step, values):
+        for name, value in {"step": step, **values}.items():
+            self.columns.setdefault(name, []).append(value)
+        np.savez(self.path, **self.columns)
+
+    def close(self):
+        pass
+
+
 class WandbOnlineWriter:
     """Logs to a server; each start is a run of its own."""
 
@@ -195,6 +215,7 @@ WRITERS: dict[str, type[Writer]] = {
     "mlflow": MlflowWriter,
     "mlflow_database": MlflowDatabaseWriter,
     "neptune": NeptuneWriter,
+    "npz": NpzWriter,
     "swanlab": SwanLabWriter,
     "tensorboard": TensorboardWriter,
     "trackio": TrackioWriter,
