@@ -242,11 +242,8 @@ def planned_steps() -> pl.Expr:
     something else. Evaluations at consecutive steps from the first on are those of epochs, where the log
     counts none.
     """
-    epoch = pl.col(Signal.EPOCH)
     epochs = pl.col(Setting.EPOCHS)
-    at_this_pace = pl.when(epoch.is_between(0, epochs, closed="right")).then(pl.col(STEP) * epochs / epoch)
     of_each_epoch = pl.col(SIGNAL).is_in(HELD_OUT) & pl.col(STEP).is_between(pl.col(INDEX), pl.col(INDEX) + 1)
-    evaluated = pl.when(epoch.is_null() & of_each_epoch & (pl.col(INDEX) < epochs)).then(
-        epochs + pl.col(STEP) - pl.col(INDEX) - 1
-    )
-    return pl.coalesce(Signal.TOTAL_STEPS, at_this_pace, evaluated)
+    epoch = pl.coalesce(Signal.EPOCH, pl.when(of_each_epoch).then(pl.col(INDEX) + 1))
+    at_this_pace = pl.when(epoch.is_between(0, epochs, closed="right")).then(pl.col(STEP) * epochs / epoch)
+    return pl.coalesce(Signal.TOTAL_STEPS, at_this_pace)

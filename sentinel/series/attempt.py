@@ -105,7 +105,7 @@ class Attempt(msgspec.Struct, array_like=True):
         for (spec, points, partner_values), used_values in zip(complete, joined, strict=True):
             rows = _judged_rows(spec, points, [*partner_values, *used_values], plans)
             history = self._history(spec, points.tag)
-            stages = stages_done(_plan_shares(spec, rows, history.count)) if spec.at_interims else None
+            stages = stages_done(plan_shares(spec, rows, history.count)) if spec.at_interims else None
             for window in history.extend(rows, points.position, stages):
                 courses = self._courses(spec, fresh, int(window.position[-1])) if window.interim else {}
                 yield spec, points.tag, replace(window, courses=courses) if courses else window
@@ -249,7 +249,7 @@ def _judged_rows(spec: SeriesSpec, points: Points, values: Sequence[Floats | Non
     return Rows(points.step, numbers, column_indices, lists)
 
 
-def _plan_shares(spec: SeriesSpec, rows: Rows, begin: int) -> Floats:
+def plan_shares(spec: SeriesSpec, rows: Rows, begin: int) -> Floats:
     """Return the share of the plan that is done in rows that begin with this index; NaN where no plan is
     known. It is that of `sentinel.detectors.schedules.planned_steps`.
     """
@@ -258,14 +258,11 @@ def _plan_shares(spec: SeriesSpec, rows: Rows, begin: int) -> Floats:
         for name in (Signal.TOTAL_STEPS, Signal.EPOCH, Setting.EPOCHS)
     )
     index = begin + np.arange(len(rows))
-    of_each_epoch = np.isnan(epoch) & (rows.step - index >= 0) & (rows.step - index <= 1) & (index < epochs)
+    of_each_epoch = (rows.step >= index) & (rows.step <= index + 1) & (spec.judged in HELD_OUT)
+    epoch = np.where(np.isnan(epoch) & of_each_epoch, index + 1, epoch)
     with np.errstate(all="ignore"):
         of_epochs = np.where((epoch > 0) & (epoch <= epochs), epoch / epochs, np.nan)
-        evaluated = np.where(of_each_epoch & (spec.judged in HELD_OUT), (index + 1) / epochs, np.nan)
-        of_steps = np.where(total > 0, rows.step / total, np.nan)
-    shares: Floats = np.where(
-        np.isnan(of_steps), np.where(np.isnan(of_epochs), evaluated, of_epochs), of_steps
-    )
+        shares: Floats = np.where(total > 0, rows.step / total, of_epochs)
     return shares
 
 
