@@ -2,7 +2,8 @@
 
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
-is measured after each epoch and the training loss is not known to have fallen by 30 %. A score such as Dice
+is measured after each epoch and the training loss is not known to have fallen by 30 %; at two if two parts of
+the training loss are exactly 0, those of boxes. A score such as Dice
 or F1 needs 25, or 10 while the training loss has fallen so far; while the run goes on all of the first 10, 15
 or 20. Of a run that is over, all of 4 are enough, and all of 3 of a score. Five in a row are enough of a
 metric that was above 0 before, and of a run that is over the last four, if these are more than half. Nothing
@@ -59,6 +60,8 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 REACH = 50  # evaluations
 METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
 LEARNED = 10  # evaluations at which a score is 0 although the training loss fell
+UNFIT = 2  # parts of the loss that are exactly 0: those of boxes, where there is none to fit
+AT_ONCE = 2  # evaluations at which, beside such parts, a metric is 0
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 AT_END = 4  # evaluations of a run that is over, at all of which a score is 0, or at the last of which
 OF_SCORE = 3  # the same of a score, which is that of one answer to all
@@ -73,7 +76,7 @@ ALL = 1 - 1e-6  # of all samples, but for rounding
 
 @detector(
     judges=(*METRICS, Signal.EVAL_ERROR_RATE),
-    uses=(Signal.LOSS, *(Every(metric) for metric in METRICS)),
+    uses=(Signal.LOSS, *(Every(signal) for signal in (*METRICS, Signal.LOSS_PART))),
     history=History(recent=REACH, head=2),
     at_end=True,
     at_interims=True,
@@ -108,6 +111,7 @@ def zero_eval_metric(
         SERIES
     )
     measured = points.with_columns(
+        at_once=recent_max(pl.col(VALUE), AT_ONCE),
         soon=recent_max(pl.col(VALUE), evaluations),
         late=recent_max(pl.col(VALUE), min(epochs, REACH)),
         again=recent_max(pl.col(VALUE), AGAIN),
@@ -125,12 +129,17 @@ def zero_eval_metric(
     fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
     at_least = pl.when(of_score & pl.col(ENDED)).then(OF_SCORE).otherwise(AT_END)
     at_end = is_whole & (pl.col(INDEX) + 1 >= at_least) & (pl.col("highest") == 0)
-    never_rose = at_end | (
-        pl.when(of_score & has_learned.fill_null(False))
-        .then(pl.col("learned") == 0)
-        .when(of_score | (each_epoch & ~has_learned.fill_null(False)))
-        .then(pl.col("late") == 0)
-        .otherwise(pl.col("soon") == 0)
+    finds_no_box = ~of_score & _lacks_boxes() & (pl.col("at_once") == 0) & (pl.col("highest") == 0)
+    never_rose = (
+        finds_no_box
+        | at_end
+        | (
+            pl.when(of_score & has_learned.fill_null(False))
+            .then(pl.col("learned") == 0)
+            .when(of_score | (each_epoch & ~has_learned.fill_null(False)))
+            .then(pl.col("late") == 0)
+            .otherwise(pl.col("soon") == 0)
+        )
     )
     # An error rate has no such end; where its card found something it may be over again.
     of_errors = pl.col(SIGNAL) == Signal.EVAL_ERROR_RATE
@@ -158,6 +167,12 @@ def zero_eval_metric(
         },
         below=pl.lit(NOTHING),
     )
+
+
+def _lacks_boxes() -> pl.Expr:
+    """Return whether all parts of the loss but some that need no box are exactly 0."""
+    parts = pl.col(Every(Signal.LOSS_PART).column).list
+    return (parts.eval(pl.element() == 0).list.sum() >= UNFIT).fill_null(False)
 
 
 def _has_another(least: float = 0.0) -> pl.Expr:
