@@ -79,6 +79,7 @@ class Stream(msgspec.Struct):
     specs: SeriesSpecs
     is_beside_others: bool = False  # of the same file
     label: str = ""  # the training of which it is, in a file of several
+    unit: str = ""  # what its steps count, where the log names it
     position: int = 0  # of the next point
     first_points: Chunk | None = None
     has_names: bool = False  # the tags have their meanings
@@ -119,6 +120,7 @@ class Stream(msgspec.Struct):
     def extend(self, chunk: Chunk, read_at: float = math.nan) -> Extension:
         """Add the points of a chunk. ``read_at`` is the time awake of the watch that read it."""
         self.label = self.label or chunk.label
+        self.unit = self.unit or chunk.unit
         waiting = 0 if self.first_points is None or chunk.restarted else len(self.first_points.step)
         self.plans.add(self.position + waiting, chunk.config)
         if not len(chunk.step):
@@ -228,7 +230,7 @@ class Stream(msgspec.Struct):
         return [self._one_series(tag, summary) for tag, summary in values.by_tag.items()]
 
     def _one_series(self, tag: str, values: Values) -> Series:
-        return Series(self.name, tag, values, self.part, self.label)
+        return Series(self.name, tag, values, self.part, self.label, self.unit)
 
     def origin(self, profile: Profile | None, tag: str) -> Origin | None:
         """Return who says what a tag means; None if only its words say it."""
@@ -417,6 +419,7 @@ class StreamState(msgspec.Struct, array_like=True):
     """What is stored of a `Stream`."""
 
     label: str
+    unit: str
     position: int
     has_names: bool
     attempts: Attempts

@@ -15,7 +15,7 @@ EVAL = frozenset(
     | {"test", "testing", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}
 )
-TRAIN = frozenset({"train", "training"})
+TRAIN = frozenset({"train", "training", "tr", "trn"})
 
 PERCENT = frozenset({"%", "percent", "percentage", "pct"})
 

@@ -56,6 +56,7 @@ class Chunk(msgspec.Struct, frozen=True):
     restarted: bool = False  # the file began anew: as another training, or as the next part of a rotated log
     config: Mapping[str, Any] = msgspec.field(default_factory=dict)  # flat settings that precede these points
     label: str = ""  # of a file of several trainings: which one it is of, and with which word all tags begin
+    unit: str = ""  # what its steps count, such as ``episode``, where the log names it
 
     def __post_init__(self) -> None:
         """Intern the tags: the runs of a fleet log the same ones, and hold each of them once."""
@@ -70,6 +71,7 @@ class Chunk(msgspec.Struct, frozen=True):
         time: NDArray[np.float64],
         values: NDArray[np.float64],
         restarted: bool,
+        unit: str = "",
     ) -> "Chunk":
         """Return a chunk of rows that each log all ``tags``.
 
@@ -78,7 +80,7 @@ class Chunk(msgspec.Struct, frozen=True):
         """
         tag = np.arange(len(tags), dtype=np.uint32)
         tag, steps, times = np.broadcast_arrays(tag, step[:, None], time[:, None])
-        return cls(stream, tags, tag, steps, times, values, restarted)
+        return cls(stream, tags, tag, steps, times, values, restarted, unit=unit)
 
     @property
     def flat(self) -> "Chunk":

@@ -14,8 +14,8 @@ from sentinel.series.stream import StreamState
 from sentinel.series.unmapped_shape import Life
 
 FORM = {
-    24: (
-        "label position has_names attempts attempt plans units signals inventory_taker "
+    25: (
+        "label unit position has_names attempts attempt plans units signals inventory_taker "
         "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
         "pace points profile_name tags",
         "number sums tags raw_tags context joins partners series earlier left_out standings courses",

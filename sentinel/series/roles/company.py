@@ -49,8 +49,8 @@ _MIN_OF_A_LIST = 3  # numbers behind one name in one row, before they are a list
 
 
 class Series(msgspec.Struct, frozen=True, dict=True):
-    """A series of a run. ``part`` is the part of the data that its directory states, and ``label`` the
-    training of which it is, with which its tag begins.
+    """A series of a run. ``part`` is the part of the data that its directory states, ``label`` the training
+    of which it is, with which its tag begins, and ``unit`` what its steps count, where the log names it.
     """
 
     stream: str
@@ -58,6 +58,7 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     values: Values
     part: str = ""
     label: str = ""
+    unit: str = ""
 
     @property
     def count(self) -> int:
@@ -100,14 +101,19 @@ def apply_rules(all_series: Sequence[Series], roles: Roles) -> Roles:
 
 
 def trains_an_agent(all_series: Sequence[Series], roles: Roles) -> bool:
-    """Return whether rewards are what the run is about. A score alone may be one of anything."""
+    """Return whether rewards are what the run is about. A score may be one of anything, unless it is that of
+    an episode.
+    """
     rewards = [series for series in all_series if _is_reward(roles.get(series.key))]
     if any(
         roles[series.key].source >= Source.PROFILE or series.reading.words[-1:] not in _SCORES
         for series in rewards
     ):
         return True
-    agents = any(word in table().agents for series in all_series for word in series.reading.words)
+    agents = any(
+        series.unit in table().agents or not table().agents.isdisjoint(series.reading.words)
+        for series in all_series
+    )
     has_policy_loss = any(series.reading.name in _OF_POLICIES for series in all_series)
     return has_policy_loss or values_actions(all_series) or (bool(rewards) and agents)
 

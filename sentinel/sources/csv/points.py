@@ -17,6 +17,7 @@ from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header
 from sentinel.sources.readers.plain import plain_times, whole
 from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
+from sentinel.sources.readers.words import counter
 
 
 class CsvAxis(msgspec.Struct):
@@ -116,6 +117,7 @@ class RowFingerprints(msgspec.Struct):
 
 def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str, restarted: bool) -> Chunk:
     """Return the points of the rows, in order. Steps and times are no points."""
+    unit = "" if header.step is None else counter(header.names[header.step]) or ""
     times = np.full(len(steps), np.nan)
     logged = rows.logged
     full = not rows.gaps
@@ -133,7 +135,7 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
     tags = {name: i for i, name in enumerate(dict.fromkeys(chain.from_iterable(by_part.values())))}
     if full and len(tags) == len(names):
         values = rows.values[:, _consecutive(columns)]
-        return Chunk.of_rows(stream, names, steps, times, values, restarted)
+        return Chunk.of_rows(stream, names, steps, times, values, restarted, unit)
     values = rows.values[:, columns]
     logged = logged[:, columns]
     ids = {part: [tags[name] for name in in_part] for part, in_part in by_part.items()}
@@ -146,7 +148,7 @@ def points(header: Header, rows: CsvRows, steps: NDArray[np.int64], stream: str,
     per_row = np.count_nonzero(logged, axis=1)
     step = np.repeat(steps, per_row)
     time = np.repeat(times, per_row)
-    return Chunk(stream, list(tags), tag, step, time, values[logged], restarted)
+    return Chunk(stream, list(tags), tag, step, time, values[logged], restarted, unit=unit)
 
 
 def _in_part(header: Header, columns: NDArray[np.int64], part: str) -> list[str]:

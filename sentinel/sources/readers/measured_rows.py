@@ -205,6 +205,7 @@ class Streams:
             value=np.array([value for row in rows for value in row.values], dtype=np.float64),
             restarted=restarted,
             label=rows[0].label,
+            unit=rows[0].unit,
         )
 
 

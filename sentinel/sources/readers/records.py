@@ -23,6 +23,7 @@ from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
 from sentinel.sources.readers.plain import LATEST, flattened
 from sentinel.sources.readers.splits import with_part
+from sentinel.sources.readers.words import counter
 
 if TYPE_CHECKING:
     import polars as pl
@@ -127,6 +128,7 @@ class Records:
         self._steps: list[int] = []
         self._times: list[float] = []
         self._counts: list[int] = []
+        self._unit = ""  # what the steps count, where a record names it
 
     def __len__(self) -> int:
         return len(self._values)
@@ -149,6 +151,7 @@ class Records:
             time=np.repeat(np.array(self._times, dtype=np.float64), self._counts),
             value=np.array(self._values, dtype=np.float64),
             restarted=restarted,
+            unit=self._unit,
         )
 
     def add(self, record: Mapping[str, Any], line: int) -> None:
@@ -199,13 +202,16 @@ class Records:
             return None
         self._presence.numbers(shape.names)
         self._axis.step(int(steps[-1]), None, 0)
-        return Chunk.of_rows(stream, shape.names, steps, times, frame[shape.names].to_numpy(), restarted)
+        return Chunk.of_rows(
+            stream, shape.names, steps, times, frame[shape.names].to_numpy(), restarted, self._unit
+        )
 
     def _learn(self, names: list[str], kinds: str) -> _RecordShape:
         at = {n: i for i, (n, kind) in enumerate(zip(names, kinds, strict=True)) if kind in (_NUMERIC, _TEXT)}
         step, epoch, time = (named(at, keys) for keys in (STEP_KEYS, EPOCH_KEYS, TIME_KEYS))
         numeric = [k == _NUMERIC and n not in (step, time) for n, k in zip(names, kinds, strict=True)]
         points = list(compress(names, numeric))
+        self._unit = (counter(step) if step else None) or self._unit
         return _RecordShape(
             numeric=numeric,
             names=points,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import _roles_of_signals, role_of_signal, roles_of
@@ -325,3 +326,9 @@ def test_a_likelihood_beside_the_loss_is_a_part() -> None:
 
 def test_the_accuracy_of_an_evaluation_comes_before_the_reward() -> None:
     assert _outcome(_rising("reward", 40), _rising("eval_accuracy", 8)).tag == "eval_accuracy"
+
+
+@pytest.mark.parametrize(("unit", "measure"), [("episode", Measure.REWARD), ("epoch", Measure.METRIC)])
+def test_the_score_of_an_episode_is_a_reward(unit: str, measure: Measure) -> None:
+    score = replace(_rising("score"), unit=unit)
+    assert _outcome(score).role.measure is measure
