@@ -101,9 +101,9 @@ def test_another_score_excuses_a_zero_and_no_score_that_never_left_its_start():
         assert {*told[VARIANT]} == variants_of_it
 
 
-def test_a_reward_of_fewer_points_than_a_curve_has_blocks_says_nothing():
-    assert variants("reward-stagnation", Signal.REWARD, FLAT[:19]) == set()
-    assert variants("reward-stagnation", Signal.REWARD, FLAT[:20]) == {"reward-never-left-its-start"}
+def test_a_reward_of_fewer_than_ten_points_says_nothing():
+    assert variants("reward-stagnation", Signal.REWARD, FLAT[:9]) == set()
+    assert variants("reward-stagnation", Signal.REWARD, FLAT[:10]) == {"reward-never-left-its-start"}
 
 
 def test_the_first_row_of_a_resume_is_no_start():
