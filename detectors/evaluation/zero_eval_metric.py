@@ -10,7 +10,8 @@ metric that was above 0 before, and of a run that is over the last four, if thes
 is said where the same metric of another class or threshold is above 0. And at the end an average precision or
 an overlap that never passed 0.01 at ten evaluations or more, and does not begin to rise. A score that was
 below 0 at all of five evaluations or more of a run that is over is worse than a guess, unless it came half
-way up; so is an error rate that was never below 1, at 25 evaluations while the run goes on. At a stage of a
+way up; one of both signs, such as a correlation, that was always within 0.05 of 0 is no better; so is an
+error rate that was never below 1, at 25 evaluations while the run goes on. At a stage of a
 known plan the run is judged as if it were over.
 Score cards are read as well, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
@@ -71,6 +72,7 @@ LEAVES = 2  # times its usual value: one that begins to rise
 FALLEN = 0.7  # of its first value: a loss that has learned something
 WORTHLESS = 5  # evaluations of a run that is over, at all of which it guesses worse than without a model
 HALF_WAY = 0.5  # of its first value: a score below zero that is on its way up
+NO_SKILL = 0.05  # a correlation, or another score that has a sign, which is chance where both signs come
 ALL = 1 - 1e-6  # of all samples, but for rounding
 
 
@@ -150,7 +152,9 @@ def zero_eval_metric(
         & ~_has_another(HARDLY)
     ).fill_null(False)
     is_over = pl.col(ENDED) & (pl.col(INDEX) + 1 >= WORTHLESS)
-    below_zero = of_score & is_over & (pl.col("highest") < 0) & (pl.col(VALUE) < HALF_WAY * pl.col("first"))
+    all_below = (pl.col("highest") < 0) & (pl.col(VALUE) < HALF_WAY * pl.col("first"))
+    both_signs = pl.col("lowest").is_between(-NO_SKILL, 0, closed="left") & (pl.col("highest") < NO_SKILL)
+    below_zero = of_score & is_over & (all_below | both_signs)
     all_wrong = of_errors & (is_over | (pl.col(INDEX) + 1 >= epochs)) & (pl.col("lowest") >= ALL)
     return verdicts(
         measured,

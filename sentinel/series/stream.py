@@ -305,11 +305,12 @@ class Stream(msgspec.Struct):
             if tag in self.meanings:
                 continue
             meaning = self._meaning(tag)
-            if meaning is None and index >= end and self._is_open(self.profile, tag):
-                signal = later_signal(self._one_series(tag, Values(points=1)), present)
-                meaning = None if signal is None else Meaning(signal)
+            if index >= end and self._is_open(self.profile, tag):
+                by_words = None if meaning is None else meaning.signal
+                signal = later_signal(self._one_series(tag, Values(points=1)), by_words, present)
                 if signal is not None:
                     self.role_signals[tag] = signal
+                    meaning = self._meaning(tag)
             if meaning is not None:
                 present.add(meaning.signal)
         for tag in chunk.tags:

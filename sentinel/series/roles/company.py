@@ -268,7 +268,7 @@ def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tupl
             yield series.key, _moved(role, Split.HELD_OUT, "it is logged less often than the training loss")
         elif in_training_rows and held_out:
             yield series.key, _moved(role, Split.TRAIN, "it stands in the rows of training")
-        elif not (losses or has_loss or series.reading.words[-1:] in _SCORES):
+        elif not (losses or has_loss or series.reading.words in _SCORES):
             moved = _moved(role, Split.HELD_OUT, "nothing of a training stands beside it")
             yield series.key, replace(moved, marks=role.marks | {Mark.SOLE})
         else:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
 from sentinel.series.roles.company import Roles, Series, first_of_lists, values_actions
@@ -63,7 +65,7 @@ def corrections(
         signal = signals.get(series.tag)
         if role is None or signal is None or series.key in stated:
             continue
-        if series.tag in result or (is_beside_others and Mark.SOLE in role.marks):
+        if series.tag in result or (is_beside_others and _is_one_of_several(series, role)):
             continue
         if _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS
@@ -105,6 +107,14 @@ def _is_value_loss(
     return is_of_agent and is_plain
 
 
+def _is_one_of_several(series: Series, role: Role) -> bool:
+    """Return whether other streams of its file may hold a series of the same meaning. A metric of a stream
+    without a loss is that of an evaluation, whatever stands in the others.
+    """
+    is_sole = Mark.SOLE in role.marks and role.measure is not Measure.METRIC
+    return is_sole or Mark.MEMBER in series.reading.marks
+
+
 def _is_held_out_metric(role: Role) -> bool:
     return role.kind is Kind.OUTCOME and role.measure is Measure.METRIC and role.split is Split.HELD_OUT
 
@@ -137,7 +147,7 @@ def first_signals(
         if (role := roles.get(series.key))
         and series.tag not in signals
         and is_open(series.tag)
-        and not (is_beside_others and (Mark.SOLE in role.marks or Mark.MEMBER in series.reading.marks))
+        and not (is_beside_others and _is_one_of_several(series, role))
     )
     by_tag = {series.tag: roles[series.key] for series in all_series if series.key in roles}
     losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())
@@ -151,15 +161,26 @@ def first_signals(
     return result
 
 
-def later_signal(series: Series, present: Collection[Signal]) -> Signal | None:
-    """Return the signal of a tag that a stream logs later, by its name alone; None if it gets none.
+def later_signal(series: Series, by_words: Signal | None, present: Collection[Signal]) -> Signal | None:
+    """Return the signal of a tag that a stream logs later; None if it gets none but that by its words.
 
-    ``present`` are the signals that the stream has by then.
+    ``present`` are the signals that the stream has by then. A metric that comes once the training loss has
+    been logged again and again is that of an evaluation: it is logged less often.
     """
-    role = roles_of([series], {}).get(series.key) if series.reading.role is not None else None
-    if role is None or role.source is not Source.NAME or not series.reading.marks.isdisjoint(_NOT_PLAIN):
+    role = series.reading.role
+    if role is None or not series.reading.marks.isdisjoint(_NOT_PLAIN):
         return None
-    return _signal(role, present)
+    if role.kind is Kind.OUTCOME and role.measure is Measure.METRIC and role.split is Split.UNKNOWN:
+        if Signal.LOSS not in present or by_words not in (None, Signal.ACCURACY):
+            return None
+        role = replace(role, split=Split.HELD_OUT)
+        if by_words is Signal.ACCURACY:
+            return None if Signal.EVAL_ACCURACY in present else Signal.EVAL_ACCURACY
+        return _signal(role, present)
+    named = roles_of([series], {}).get(series.key)
+    if by_words is not None or named is None or named.source is not Source.NAME:
+        return None
+    return _signal(named, present)
 
 
 def _signal(role: Role, present: Collection[Signal]) -> Signal | None:

@@ -46,6 +46,7 @@ class Table(msgspec.Struct, frozen=True):
     participants: frozenset[str]
     classes: frozenset[str]
     ranks: frozenset[str]
+    similarities: frozenset[str]
     spellings: Mapping[str, str]
 
 
@@ -100,6 +101,7 @@ def table() -> Table:
         participants=words["participants"],
         classes=words["classes"],
         ranks=frozenset(data["names_of_ranks"]),
+        similarities=words["similarities"],
         spellings=spellings,
     )
 
@@ -216,8 +218,30 @@ def _steps(parts: Sequence[Sequence[str]], words_table: Table) -> Iterator[tuple
         ]
         yield without_episodes, new_marks
         members = _without_member(without_episodes, words_table)
-        if members != without_episodes:
+        of_similarity = _behind_a_similarity(without_episodes, words_table)
+        if of_similarity:
+            yield of_similarity, new_marks
+        elif members != without_episodes:
             yield members, {*new_marks, Mark.MEMBER}
+
+
+def _behind_a_similarity(words: Sequence[str], words_table: Table) -> list[str]:
+    """Return the name of a metric that was measured by a similarity of embeddings, without that of the
+    similarity and of the data; empty if the table knows none.
+
+    Sentence-transformers has "cosine_accuracy@1", "eval_all-nli-dev_cosine_ap" and "sts-dev_pearson_cosine".
+    """
+    places = [at for at, word in enumerate(words) if word in words_table.similarities]
+    if not places:
+        return []
+    behind = [*words[places[-1] + 1 :]]
+    before = [*words[: places[0]]]
+    candidates = [behind, behind[1:]] if behind else [before[-2:], before[-1:]]
+    for name in candidates:
+        role = words_table.names.get(_spelling(name, words_table.spellings))
+        if role is not None and role.kind is Kind.OUTCOME and role.measure is Measure.METRIC:
+            return name
+    return []
 
 
 def _is_place(parts: Sequence[Sequence[str]], words_table: Table) -> bool:

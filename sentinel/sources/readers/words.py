@@ -11,7 +11,7 @@ _SURE = lazy_pattern(
     r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
     r"|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
     r"|learning.?rate|epsilon|fitness|win.?rate|success.?rate|likelihood|advantage|penalty|fidelity|divergence|residual|exploitability|specificity"
-    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio"
+    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio|pearson|spearman"
     r"|损失|准确率|正确率|精确率|召回率|奖励|回报|误差|学习率|損失|正解率|報酬|손실|정확도|보상",
     re.IGNORECASE,
 )

@@ -18,7 +18,17 @@ from tests.series.stored import stored
 Point = tuple[str, int, float]
 
 ROW = ("Avg_return", "whatever", "policy loss")
-LATER = ("val_dice", "val_mcc", "val_accuracy", "test_score", "mean_reward_test", "best_val_mcc", "val/MPJPE")
+LATER = (
+    "val_dice",
+    "val_mcc",
+    "val_accuracy",
+    "test_score",
+    "mean_reward_test",
+    "best_val_mcc",
+    "val/MPJPE",
+    "accuracy",
+    "f1",
+)
 
 
 def _new_stream(overrides: Mapping[str, str]) -> Stream:
@@ -98,6 +108,32 @@ def test_a_metric_beside_no_loss_is_that_of_an_evaluation(tag: str, signal: Sign
     assert _signals(_rows(tag, "loss_of_a_part"))[tag] is not signal
 
 
+@pytest.mark.parametrize(
+    ("tag", "signal"),
+    [
+        ("accuracy", Signal.EVAL_ACCURACY),
+        ("Accuracy Score", Signal.EVAL_SCORE),
+        ("F1 Score (Micro)", Signal.EVAL_SCORE),
+        ("train accuracy", Signal.ACCURACY),
+        ("best_f1", None),
+    ],
+)
+def test_a_metric_that_comes_after_many_losses_is_that_of_an_evaluation(tag: str, signal: Signal) -> None:
+    """A console prints the losses of an epoch first, and then what its evaluation gave."""
+    assert _signals([*_rows("loss"), (tag, 40, 0.5)])[tag] is signal
+    assert _signals([*_rows("loss", "val_accuracy"), (tag, 40, 0.5)])[tag] in (None, Signal.ACCURACY)
+
+
+@pytest.mark.parametrize(("tag", "signal"), [("f1", Signal.EVAL_SCORE), ("accuracy", Signal.EVAL_ACCURACY)])
+def test_a_metric_alone_in_its_stream_is_that_of_an_evaluation(tag: str, signal: Signal) -> None:
+    """The lines of the training are another stream of the same console."""
+    stream = Stream("run", "s", "console", "", Naming({}), series_specs(()), is_beside_others=True)
+    stream.extend(_chunk(_rows(tag)))
+    meaning = stream.explained()[1][tag]
+    assert meaning is not None
+    assert meaning.signal is signal
+
+
 def test_a_coefficient_that_may_be_far_below_zero_has_a_unit_of_its_own() -> None:
     """An R2 is 1 at best."""
     points: list[Point] = [("val_r2", step, -4.8 + step / 10) for step in range(40)]
@@ -133,12 +169,15 @@ def test_a_person_and_a_profile_win() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
+    row=st.sampled_from([ROW, ("loss", "lr")]),
     rows=st.integers(1, 40),
     later=st.lists(st.sampled_from([*ROW, *LATER]), max_size=12),
     cuts=st.lists(st.integers(0, 140), max_size=8),
 )
-def test_any_cut_gives_the_same_signals(rows: int, later: list[str], cuts: list[int]) -> None:
-    points = [*_rows(*ROW, count=rows), *((tag, 50, 0.5) for tag in later)]
+def test_any_cut_gives_the_same_signals(
+    row: Sequence[str], rows: int, later: list[str], cuts: list[int]
+) -> None:
+    points = [*_rows(*row, count=rows), *((tag, 50, 0.5) for tag in later)]
     assert _signals(points, cuts) == _signals(points)
 
 

@@ -203,6 +203,11 @@ TABLES = {
         [f"{n},{n / 4},{90 - n},{1755339958 + n}" for n in range(6)],
         ("1", 5, "1.25"),
     ),
+    "correlations of embeddings": (
+        "similarity_evaluation_sts-dev_results.csv",
+        ["epoch,steps,cosine_pearson,cosine_spearman", *(f"{n},-1,0.{n}25,0.{n}5" for n in range(5))],
+        ("cosine_spearman", 4, "0.45"),
+    ),
     "bars": (
         "history.txt",
         ["epoch | loss | acc", *(f"{n} | {1 / n} | 0.{n}" for n in range(1, 6))],
