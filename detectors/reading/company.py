@@ -18,6 +18,7 @@ from sentinel.detectors.reading.measurements import (
     late_share,
     lost_of_gain,
 )
+from sentinel.detectors.reading.measurements import trend as trend_of
 from sentinel.detectors.stats import Floats, Ints
 
 NEAR_GUESS = 0.15
@@ -119,6 +120,27 @@ def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
     del outcome
     sure = companion.gain > 3 * companion.scatter
     return np.where(sure, np.clip((companion.end - companion.start) / companion.gain, -1, 1), np.nan)
+
+
+@beside("task_reward", "share of the larger")
+def stays(outcome: Curves, companion: Curves) -> Floats:
+    """Measure what is left of a companion at the end: 1 where it stands as at its start, or higher.
+
+    0 is one that never was anything. A task that pays less and less is given up for something else.
+    """
+    del outcome
+    stays: Floats = np.clip(companion.end / np.maximum(companion.start, NONE), 0.0, 1.0)
+    return np.where(companion.size > STILL, stays, 0.0)
+
+
+@beside("task_reward", "correlation")
+def trend(outcome: Curves, companion: Curves) -> Floats:
+    """Measure whether the blocks of a companion rise all the time (1), fall all the time (-1) or neither (0).
+
+    A single bad batch at the end is no fall.
+    """
+    del outcome
+    return trend_of(companion)
 
 
 @beside("metric", "share")

@@ -44,6 +44,7 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
+PARTS = Signal.REWARD_FUNCTION, Signal.TASK_REWARD
 NOW = 10  # points of the present level
 START = 20  # points of the start, whose rewards scatter
 FIRST = 3  # points of the very start: answers may shrink within a few steps
@@ -55,7 +56,7 @@ LOW = 0.1  # quantile of the first rewards: a fall below it is no noise of one p
 
 @detector(
     judges=(Signal.COMPLETION_LENGTH, Signal.TURNS),
-    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO, Every(Signal.REWARD_FUNCTION)),
+    uses=(Signal.REWARD, Signal.CLIPPED_COMPLETION_RATIO, *map(Every, PARTS)),
     history=History(recent=START, head=START),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -111,7 +112,7 @@ def completion_length_drift(
     grown = level > longer * start
     in_vain = (level > far_longer * start) & (pl.col("reward_level") <= pl.col("reward_high"))
     shrunk = level < shorter * start
-    parts = pl.col(Every(Signal.REWARD_FUNCTION).column)
+    parts = pl.concat_list(pl.col(Every(part).column).fill_null([]) for part in PARTS)
     pay = parts.list.eval(pl.element() > PAYS).list.sum()
     cheaper = (pl.col("paid") < pl.col("paid_first")) & (pl.col("full") > FULL)
     return verdicts(

@@ -27,7 +27,7 @@ GAPS = 5
 EARLY = 1 / 3
 """Share of the plan before which a policy of control may still have to explore."""
 
-LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION
+LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION, Signal.TASK_REWARD
 """Signals of a language model, which begins with a policy that can do something."""
 
 USED = (Signal.EPISODE_LENGTH, Signal.EXPLORATION_RATE, *LANGUAGE)

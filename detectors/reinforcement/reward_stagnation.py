@@ -9,9 +9,10 @@ reward that after 1000 points has gained nothing over its first quarter: the upp
 interval is below a tenth of its level. This is info until half of the planned steps are done or the run is
 over. The same of a critic whose explained variance stays within 0.01 of 0 for 200 points, while the reward
 gains less than a twentieth of its level. A share of successes that began above 0.85 need gain nothing.
-A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-It waits until fewer than a fifth of the actions are random (half, once the run is over) and a third of the
-plan is done.
+Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
+They wait until fewer than a fifth of the actions are random (half, once the run is over) and a third of the
+plan is done. One tells at the end of a reward that rises while its part for the task falls or is nothing:
+the form of the answers is learned instead.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -98,7 +99,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
             (WARNING, INFO),
         ),
     },
-    reads=("reward-never-left-its-start",),
+    reads=("reward-never-left-its-start", "paid-for-form"),
 )
 def reward_stagnation(
     points: pl.LazyFrame,

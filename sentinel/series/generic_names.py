@@ -96,6 +96,8 @@ _TRAINING: Mapping[str, Signal] = {
     "episode score": Signal.REWARD,
     **dict.fromkeys((f"{mean} score" for mean in ("average", "avg", "mean")), Signal.REWARD),
     "reward std": Signal.REWARD_STD,
+    "correctness reward": Signal.TASK_REWARD,
+    "correct reward": Signal.TASK_REWARD,
     "fraction reward zero std": Signal.FRAC_REWARD_ZERO_STD,
     "episode length": Signal.EPISODE_LENGTH,
     "explained variance": Signal.EXPLAINED_VARIANCE,

@@ -20,9 +20,16 @@ class Meaning(msgspec.Struct, frozen=True):
     either_sign: bool = False
 
 
+_IN_TABLES = " / "
+"""How the tables of notebooks print the slash of a tag."""
+
+
 def bare(tag: str, prefixes: Sequence[str]) -> list[str]:
-    """Return the tag without each of the prefixes that it has, in the order of the prefixes."""
-    return [tag.removeprefix(prefix) for prefix in prefixes if tag.startswith(prefix)]
+    """Return the tag without each of the prefixes that it has, in the order of the prefixes; then the same of
+    the tag as its table in a notebook prints it.
+    """
+    spellings = (tag, tag.replace(_IN_TABLES, "/")) if _IN_TABLES in tag else (tag,)
+    return [name.removeprefix(prefix) for name in spellings for prefix in prefixes if name.startswith(prefix)]
 
 
 class Patterns:

@@ -247,7 +247,9 @@ def test_an_override_to_no_signal_names_the_nearest_one(name: str, hint: str):
 
 def test_a_wildcard_stays_within_its_segment_and_yields_to_an_exact_tag():
     grpo = profile("trl-grpo")
-    assert grpo.meaning("rewards/accuracy/mean") == Meaning(Signal.REWARD_FUNCTION)
+    assert grpo.meaning("rewards/accuracy/mean") == Meaning(Signal.TASK_REWARD)
+    assert grpo.meaning("rewards/format/mean") == Meaning(Signal.REWARD_FUNCTION)
+    assert grpo.meaning("rewards / format / mean") == Meaning(Signal.REWARD_FUNCTION)
     assert grpo.meaning("rewards/accuracy/std") is None
     assert grpo.meaning("rewards/a/b/mean") is None
     assert profile("verl").meaning("critic/score/mean") == Meaning(Signal.REWARD)

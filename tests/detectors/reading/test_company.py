@@ -27,6 +27,8 @@ DRAWN = {
     "held_out_loss_loses_gain": (-OUTCOME, False, 0.95),
     "metric_keeps_gain": (OUTCOME, True, 0.03),
     "held_out_loss_keeps_gain": (FALLS, False, 1.0),
+    "task_reward_stays": (FALLS, True, 0.55),
+    "task_reward_trend": (FALLS, True, -1.0),
     "metric_share": (HALF, True, 0.5),
     "metric_below_guess": (HALF, True, 0.97),
     "train_metric_below_guess": (HALF, True, 0.97),
