@@ -118,13 +118,13 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(
             log_level=_by_points({n: pl.col(name) for n, name in levels.items()}),
-            log_best=pl.min_horizontal(
+            log_best=_no_best_below_zero(
                 _by_points({n: seen_min(f"before_{n}", REACH, REACH) for n in WINDOWS}),
                 of_buckets(
                     pl.when("climbs")
                     .then(pl.col("coarse_mean").list.eval(buckets.filter(buckets.diff() < 0)).list.min())
                     .otherwise(pl.col("coarse_mean").list.eval(buckets).list.min())
-                ).log(),
+                ),
             ),
             error=pl.max_horizontal(
                 pl.col("noise") * _by_points({n: pl.lit((2 / n) ** 0.5) for n in WINDOWS}),
@@ -139,6 +139,11 @@ def with_rise(points: pl.LazyFrame) -> pl.LazyFrame:
             errors=(pl.col("log_level") - pl.col("log_best")) / pl.col("error"),
         )
     )
+
+
+def _no_best_below_zero(log_best: pl.Expr, coarse: pl.Expr) -> pl.Expr:
+    """Return the logarithm of the best level, also of the coarse ones; null where one of these has none."""
+    return pl.when((coarse > 0).fill_null(value=True)).then(pl.min_horizontal(log_best, coarse.log()))
 
 
 def _climbs_from_zero() -> pl.Expr:
