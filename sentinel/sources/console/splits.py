@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.pairs import is_metric, pairs
-from sentinel.sources.console.printed import Record
+from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS
 
 _PART_WORD = r"(?P<part>train(?:ing)?|valid(?:ation)?|validate|val|test(?:ing)?|eval(?:uation)?)"
@@ -33,6 +33,19 @@ _HEADING = lazy_pattern(
     re.IGNORECASE,
 )
 _NAMED_PART = lazy_pattern(rf"(?<![a-z]){_PART_WORD}(?![a-z])", re.IGNORECASE)
+_LOGGER = r"(?:[\w.]{1,80} -)?\s{0,9}"
+_RESULTS = lazy_pattern(
+    rf"{_LOGGER}(?:\*{{3,9}}\s{{1,3}})?"
+    r"(?P<part>eval(?:uation)?|test|dev|valid(?:ation)?) (?:results?|metrics)"
+    r"[^*]{0,80}\*{3,9}\s{0,9}",
+    re.IGNORECASE,
+)
+"""The heading of the results of an evaluation, as the examples of transformers and of BERT print it."""
+
+_RESULT = lazy_pattern(rf"{_LOGGER}(?P<name>[A-Za-z][\w@./-]{{0,80}}) = (?P<value>{NUMBER})\s{{0,9}}")
+_NO_RESULTS = frozenset({*STEP_KEYS, *EPOCH_KEYS, "loss"})
+"""What stands among these results and was not measured there: the loss is that of the training."""
+
 _SHARE = lazy_pattern(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
 _LOGGED = lazy_pattern(
@@ -53,6 +66,26 @@ def begun_part(line: str) -> str:
     """Return the part of the data that the next line is about, if the line holds nothing else."""
     heading = _BEGUN_PART.fullmatch(line)
     return heading["part"] if heading else ""
+
+
+def begun_results(line: str) -> str:
+    """Return the part of the data whose results stand on the next lines, a result a line; empty if none."""
+    heading = _RESULTS.fullmatch(line, message_at(line))
+    return heading["part"].lower() if heading else ""
+
+
+def result_of(part: str, line: str) -> Record | None:
+    """Return a result of a part of the data, and nothing for what only stands among these results; None for
+    a line that is none.
+    """
+    entry = _RESULT.fullmatch(line, message_at(line))
+    value = None if entry is None else number(entry["value"])
+    if entry is None or value is None:
+        return None
+    name = entry["name"]
+    if name in _NO_RESULTS:
+        return {}
+    return {name if _NAMED_PART.search(name.partition("_")[0]) else f"{part}_{name}": value}
 
 
 def of_part(line: str) -> Record:

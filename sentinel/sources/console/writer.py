@@ -25,7 +25,7 @@ from sentinel.sources.console.pending_rows import Waiting
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.results import TrialResults
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS
-from sentinel.sources.console.splits import begun_part, of_part
+from sentinel.sources.console.splits import begun_part, begun_results, of_part, result_of
 from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, named
 
 _MAX_ROWS = 500  # of a table
@@ -57,6 +57,9 @@ class PrintedMetrics:
         self._epoch: float | None = memory.get("epoch")  # that began, by Keras' word
         self._waiting = Waiting(memory.get("held", {}))
         self._part: str = memory.get("part", "")  # of the data, that the next line is about
+        self._results_of: str = memory.get(
+            "results_of", ""
+        )  # a part of the data, of which the next lines are
         self._laps = Laps(memory.get("laps", {}))
         self.columns = Columns(memory.get("columns", {}))
         self._results = TrialResults(memory.get("results", {}))
@@ -68,6 +71,7 @@ class PrintedMetrics:
         return {
             "records": self.records.memory(),
             "part": self._part,
+            "results_of": self._results_of,
             "rows": self.rows.memory(),
             "restarted": self.restarted and not self.records,
             "count": self._count,
@@ -96,7 +100,12 @@ class PrintedMetrics:
     @property
     def expects(self) -> bool:
         """Whether the meaning of the next line depends on those before, whatever it holds."""
-        return self._waiting.holds or self._block is not None or bool(self._part) or self._results.begun
+        return (
+            self._waiting.holds
+            or self._block is not None
+            or bool(self._part or self._results_of)
+            or self._results.begun
+        )
 
     @property
     def last_step(self) -> int | None:
@@ -112,6 +121,8 @@ class PrintedMetrics:
         stripped = text.strip()
         if stripped and "{" not in text:
             self._add_all(self._waiting.due())
+        if self._parse_evaluation(text):
+            return True
         if (
             self._parse_result(text)
             or self._parse_table(stripped)
@@ -199,6 +210,17 @@ class PrintedMetrics:
         else:
             self._add_record(record)
         return True
+
+    def _parse_evaluation(self, text: str) -> bool:
+        """Parse the heading of the results of an evaluation, or one of the results below it."""
+        if part := begun_results(text):
+            self._results_of = part
+            return True
+        record = result_of(self._results_of, text) if self._results_of else None
+        if record is None:
+            self._results_of = ""
+            return False
+        return not record or self._parse_part(self._printed_time(text) | record)
 
     def _parse_part_title(self, stripped: str) -> bool:
         """Parse a line that only names the part of the data of the line below it."""

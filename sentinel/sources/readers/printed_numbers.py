@@ -7,6 +7,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 _STAMP = (
     r"\d{3}[-/.]\d\d?[-/.]\d\d?[T ,]{0,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
     r"(?:Z|[-+]\d\d:?\d\d(?!\d)| ?UTC| ?GMT)?"
+    r"|\d?[-/.]\d\d?[-/.](?:\d{4}|\d\d)[T ,]{1,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
     r"|\d{0,3}:\d\d:\d\d(?:[.,]\d{1,9})?|\d{0,3}:\d\d(?=<)|(?<=<\d)\d{0,3}:\d\d(?=[,\]])"
 )
 """Dates, clocks, and the two times of a progress bar, behind their first digit."""

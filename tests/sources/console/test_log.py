@@ -146,6 +146,25 @@ def test_the_test_of_an_epoch_belongs_to_the_last_step(tmp_path):
     assert points == [("Test Average loss", 640, "0.0521"), ("Test Accuracy", 640, "0.9836")]
 
 
+@pytest.mark.parametrize("stamp", ["", "10/23/2019 10:13:34 - INFO - __main__ -   ", "INFO:tensorflow:"])
+def test_the_results_of_an_evaluation_below_their_heading_belong_to_the_last_step(tmp_path, stamp):
+    """The examples of BERT and of transformers print a result a line."""
+    path = log(
+        tmp_path,
+        *(f'{stamp}{{"learning_rate": 2e-05, "loss": 0.5, "step": {step}}}' for step in (10, 20)),
+        f"{stamp}***** Eval results  *****",
+        *(
+            f"{stamp}  {name} = {value}"
+            for name, value in (("acc", 0.85), ("global_step", 20), ("loss", 0.5))
+        ),
+        f"{stamp}  eval_loss = 0.625",
+        f"{stamp}Saving model checkpoint to output, seed = 42",
+        f"{stamp}  acc = 0.99",
+    )
+    points = [point for point in read(path).flush().points if point[0] not in ("loss", "learning_rate")]
+    assert points == [("eval_acc", 20, "0.85"), ("eval_loss", 20, "0.625")]
+
+
 def test_what_powershell_wrote(tmp_path):
     path = tmp_path / "train.log"
     path.write_bytes("".join(f"{loss(step)}\r\n" for step in (1, 2, 3)).encode("utf-16"))

@@ -33,6 +33,10 @@ def read(path):
 
 CONSOLES = {
     "own loop": ([f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 6)], ("loss", 5, "0.1")),
+    "days of the American order": (
+        [f"10/23/2019 1{n}:15:34 - INFO - root - epoch {n} - recall: 0.{n}5" for n in range(1, 6)],
+        ("recall", 5, "0.55"),
+    ),
     "scores": (
         [f"train epoch {n} -- precision: 0.{n}5, recall: 0.{n}4, fscore: 0.{n}3" for n in range(1, 5)],
         ("fscore", 4, "0.43"),
