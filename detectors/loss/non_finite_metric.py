@@ -6,8 +6,9 @@ One evaluation beside a training loss that goes on is info, unless the run ends 
 A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps;
 while the loss goes on it is info below twenty, since such steps were skipped. A loss that falls to exactly 0
 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of its mean. Of all other metrics,
-known or not, it tells of those that break first: a loss, by its name, that is not finite at three successive
-points, and any other number at ten. That is a warning, and critical once it has lasted for fifty more.
+known or not, it tells of those that break first: a loss or a correlation, by its name, that is not finite at
+three successive points, and any other number at ten. That is a warning, and critical once it has lasted for
+fifty more.
 
 ## Why it matters
 A weight that is NaN never recovers: every later step is lost, and every later checkpoint as well.

@@ -33,7 +33,7 @@ UNDEFINED_AT_REST = frozenset({Signal.EXPLAINED_VARIANCE})
 """Signals that are no number where something else never varies: the returns, whose rest is judged itself."""
 
 MIN_BROKEN_OF_LOSS = 3
-"""Points in a row that are not finite and show that a loss without a meaning is broken."""
+"""Points in a row that are not finite and show that a loss without a meaning, or a correlation, is broken."""
 
 MIN_BROKEN_OF_OTHERS = 10
 """The same of any other number. A mean over episodes that did not end is NaN for some points."""
@@ -43,6 +43,9 @@ MIN_FINITE_BEFORE = 3
 
 _MAX_TAGS_IN_NAME = 3  # in the name of the point
 _LOSS_TAG = lazy_pattern("loss", re.IGNORECASE)
+_CORRELATION_TAG = lazy_pattern("pearson|spearman|kendall", re.IGNORECASE)
+"""What is undefined where all answers of a model are equal, or all labels: then another one is finite."""
+
 _DIGITS = lazy_pattern(r"\d+")
 
 
@@ -110,13 +113,13 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
                 self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
                 continue
-            is_loss = _LOSS_TAG.search(tag) is not None
+            is_loss = _LOSS_TAG.search(tag) is not None or _CORRELATION_TAG.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
                 before = self.broken.get(tag, (0, int(chunk.step[index]), float(chunk.time[index])))
                 count, step, time = before
                 self.broken[tag] = (count + 1, step, time)
                 if count + 1 >= (MIN_BROKEN_OF_LOSS if is_loss else MIN_BROKEN_OF_OTHERS):
-                    if not is_loss and self._has_finite_sibling(tag):
+                    if self._has_finite_sibling(tag):
                         del self.broken[tag]
                         continue
                     self.followed = tag
@@ -125,12 +128,15 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
         return []
 
     def _has_finite_sibling(self, tag: str) -> bool:
-        """Return whether a metric of another number is finite at present: a class that no sample of an
-        evaluation had has no score, and the other classes have one.
+        """Return whether a metric of another number is finite at present, or another correlation: a class
+        that no sample of an evaluation had has no score, and the other classes have one. A loss has none.
         """
-        return any(
-            other != tag and other not in self.broken and _stem(other) == _stem(tag) for other in self.finite
-        )
+        if _LOSS_TAG.search(tag):
+            return False
+        others = (other for other in self.finite if other != tag and other not in self.broken)
+        if _CORRELATION_TAG.search(tag):
+            return any(_CORRELATION_TAG.search(other) for other in others)
+        return any(_stem(other) == _stem(tag) for other in others)
 
     def _later(self, chunk: Chunk, part: slice, position: int) -> list[Points]:
         """Return the points of what was found in a part of a chunk."""

@@ -43,6 +43,11 @@ def test_losses_that_are_never_finite_are_named_together():
     ]
 
 
+def test_a_correlation_that_is_never_finite_is_that_of_equal_answers():
+    assert told(rows(eval_spearman=[NAN] * 3, lr=[1.0] * 3)) == [("eval_spearman", 0), ("eval_spearman", 2)]
+    assert not told(rows(spearman_a=[NAN] * 9, spearman_b=[0.5] * 9))  # all labels of one part are equal
+
+
 def test_another_number_was_one_before_and_stays_none():
     """It is told from its first point on, and followed from then on."""
     for odd in (NAN, math.inf):
