@@ -61,6 +61,7 @@ MIN_UNTRAINED_STEPS = 100  # at zero from the first; gradients of fewer are accu
 MIN_UNTRAINED_ROWS = 20  # that many tell whether the loss falls
 MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
 WELL_LEARNED = 0.75  # of its start: beside a loss below that a long warm-up does little harm
+LATELY = 5  # rows of a loss that tell whether it fell so far: of few rows, ten are most of a warm-up
 MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
 MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical, and one that rests is odd
 MIN_STANDING_ROWS = 20  # rows that a rate must rest above its floor
@@ -141,16 +142,17 @@ def lr_schedule_mismatch(
     end = pl.col("end")
     saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
     too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
-    never_above_zero = _was_never_above_zero() & ~_learns(MAX_LOSS_FRACTION)
+    never_above_zero = _was_never_above_zero() & ~_learns(MAX_LOSS_FRACTION, MIN_RESTING_ROWS)
     stopped_early = (step < (1 - steps_left) * planned).fill_null(False)
     ended_rising = pl.col(ENDED) & pl.col("only_rose") & ~stopped_early
+    warms_up = too_long | (ended_rising & (rows >= unfinished_points))
     return verdicts(
         with_schedule(points, longest_warmup=longest_warmup),
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": never_above_zero,
             "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
-            "warm-up": too_long | (ended_rising & (rows >= unfinished_points)),
+            "warm-up": warms_up,
             "stands": _stands(near_zero),
             "again": _came_again(),
             "constant": pl.col("should_move")
@@ -161,7 +163,7 @@ def lr_schedule_mismatch(
         severities={
             CRITICAL: at_zero & (left > MAX_LEFT),
             INFO: (planned.is_null() & smooth & ~too_long.fill_null(False))
-            | (too_long.fill_null(False) & _learns(WELL_LEARNED)),
+            | (warms_up.fill_null(False) & _learns(WELL_LEARNED, LATELY)),
         },
         onset=pl.when(never_above_zero).then("start_step").when(rests).then("since"),
     )
@@ -174,10 +176,12 @@ def _was_never_above_zero() -> pl.Expr:
     return long & (pl.max_horizontal("peak", first_group) <= ZERO_RATE)
 
 
-def _learns(fraction: float) -> pl.Expr:
-    """Return whether the loss fell below a fraction of its start, which it does not at a rate of zero."""
-    now = recent_median(Signal.LOSS, MIN_RESTING_ROWS)
-    start = start_median(Signal.LOSS, MIN_RESTING_ROWS)
+def _learns(fraction: float, rows: int) -> pl.Expr:
+    """Return whether the last rows of the loss lie below a fraction of its first ones, which they do not at a
+    rate of zero.
+    """
+    now = recent_median(Signal.LOSS, rows)
+    start = start_median(Signal.LOSS, rows)
     return (now < fraction * start).fill_null(False)
 
 
