@@ -33,7 +33,8 @@ The loss also rises where a classifier becomes too sure of itself while its accu
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
 stays info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it
-is at its best, the finding is info, and the card says nothing. The rule judges nothing while the training
+is at its best, the finding is info, and the card says nothing. So it is while each of the last three
+evaluations has an accuracy of 0.99. The rule judges nothing while the training
 loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run look the
 same.
 
@@ -64,7 +65,7 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE, Course, Mean, Standing
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, start_value, was_resumed
+from sentinel.detectors.stats import is_of, recent_max, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -79,6 +80,7 @@ FAR_LEFT = 0.8  # the same for the rise that is needed
 COIN = 0.55  # an accuracy on pairs that is no better than a coin's
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 DOUBTLESS = 0.5  # a rise that no metric excuses
+SOLVED = 0.99  # of the answers: a model that gives so many right ones has lost nothing yet
 SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
 OUTRANKS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
@@ -170,9 +172,13 @@ def generalization_gap(
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
     return verdicts(
-        with_gap(points.with_columns(rose=_rose_at_each_of_few(), unlearned=_ends_above_the_first()))
+        with_gap(
+            points.with_columns(
+                rose=_rose_at_each_of_few(), unlearned=_ends_above_the_first(), solved=_is_solved()
+            )
+        )
         .fill_nan(None)
-        .with_columns(_detects_better().alias(EXCUSED)),
+        .with_columns((_detects_better() | pl.col("solved")).alias(EXCUSED)),
         found={
             "rose": rose,
             "loses": of_loss & risen & signed,
@@ -184,7 +190,7 @@ def generalization_gap(
         },
         lasts=of_loss & ((rise > least / 2) | rose),
         severities={
-            INFO: _detects_better()
+            INFO: pl.col(EXCUSED)
             | (~(ends | rose) & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises)))
         },
         judged={
@@ -245,6 +251,12 @@ def _detects_better() -> pl.Expr:
     """Return whether a detector or segmenter is at its best by the metric that outranks its losses."""
     standing = pl.coalesce(Standing(metric).column for metric in OUTRANKS)
     return (standing >= AT_BEST).fill_null(False)
+
+
+def _is_solved() -> pl.Expr:
+    """Return whether each of the last evaluations answers nearly all rightly, as a share or in percent."""
+    least = -recent_max(-pl.col(Signal.EVAL_ACCURACY), SHORT)
+    return (least.is_between(SOLVED, 1) | least.is_between(100 * SOLVED, 100)).fill_null(False)
 
 
 def _learned() -> pl.Expr:
