@@ -102,6 +102,17 @@ class Curves(msgspec.Struct, frozen=True, dict=True):
         return measured
 
     @cached_property
+    def leaps(self) -> Floats:
+        """The same, with the leaps of a series that mostly rests: a reward that is seldom met."""
+        units = np.clip(self.units, -MAX_VALUE, MAX_VALUE)
+        count = units.shape[1]
+        if count < END_BLOCKS:
+            return self.scatter
+        mean = MEAN_DEVIATION * _bends(units).mean(axis=1) / np.sqrt(max(1.0, count / BLOCKS))
+        measured: Floats = np.maximum(mean, self.scatter)
+        return measured
+
+    @cached_property
     def start(self) -> Floats:
         """The level of the first tenth."""
         start: Floats = self.blocks[:, :START_BLOCKS].mean(axis=1)
@@ -197,8 +208,14 @@ def _deviation(values: Floats) -> Floats:
     that mostly rests, or mostly runs along a line, the median is 0 but for rounding, and the mean tells how
     it scatters.
     """
-    bends = np.abs(values[:, 1:-1] - (values[:, 2:] + values[:, :-2]) / 2) / np.sqrt(1.5)
+    bends = _bends(values)
     median = MAD * row_median(bends)
     rounding = MIN_SCATTER * row_median(np.abs(values))
     measured: Floats = np.where(median > rounding, median, MEAN_DEVIATION * bends.mean(axis=1))
     return measured
+
+
+def _bends(values: Floats) -> Floats:
+    """Return how far each value but the outer ones lies off the middle of its neighbours."""
+    bends: Floats = np.abs(values[:, 1:-1] - (values[:, 2:] + values[:, :-2]) / 2) / np.sqrt(1.5)
+    return bends

@@ -120,6 +120,15 @@ def lost_in_scatters(c: Curves) -> Floats:
     return np.minimum(c.lost / c.scatter, MAX_DEVIATIONS)
 
 
+@measurement("deviations of a block")
+def lost_in_leaps(c: Curves) -> Floats:
+    """Measure the fall from the best to the end in standard deviations of a block mean, as its leaps make it.
+
+    Two great rewards among many alike are luck, and their lack no fall.
+    """
+    return np.minimum(c.lost / c.leaps, MAX_DEVIATIONS)
+
+
 @measurement("deviations of a point")
 def lost_in_points(c: Curves) -> Floats:
     """Measure the fall from the best to the end in standard deviations of a single point.

@@ -249,9 +249,19 @@ class _Points(msgspec.Struct, frozen=True, dict=True):
 
     def noise(self, series: int, row: int) -> float:
         """Return how points of a series scatter up to a row."""
-        rows = slice(int(np.searchsorted(self.series, series)), row + 1)
-        values = self.value[rows][self.index[rows] >= 0]
+        values = self._attempt(series, row)
         return noise_of(values[np.isfinite(values)])
+
+    def repeats(self, series: int, row: int) -> float:
+        """Return how often a log usually writes a value until the next one; the last one may rest."""
+        values = self._attempt(series, row)
+        changes = np.flatnonzero(np.diff(values) != 0)
+        return float(np.median(np.diff(changes, prepend=-1))) if len(changes) else 1.0
+
+    def _attempt(self, series: int, row: int) -> Floats:
+        """Return the values of a series up to a row, of its attempt."""
+        rows = slice(int(np.searchsorted(self.series, series)), row + 1)
+        return self.value[rows][self.index[rows] >= 0]
 
 
 def _opinions(frame: pl.DataFrame, is_read: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:
@@ -429,8 +439,7 @@ def _of_series(
     part = part_of(Signal(last_row[SIGNAL]), signals)
     if part is None or part.role not in cards[0].roles or _is_short_tail(points, last_row):
         return {}
-    count = last_row[INDEX] + 1
-    counts = np.array([float(count)])
+    counts = np.array([last_row[INDEX] + 1.0])
     outcome = _curves(course[None, :], points.noise(last_row[SERIES], last_row["row"]), counts, part)
     companions: dict[str, list[Curves]] = {}
     for signal, name in courses.items():
@@ -448,7 +457,7 @@ def _of_series(
     return opinion
 
 
-class _OfSeries(msgspec.Struct, frozen=True):
+class _OfSeries(msgspec.Struct, frozen=True, dict=True):
     """One series, as it is in its last row, and the claims that may be made of it."""
 
     points: _Points
@@ -457,16 +466,17 @@ class _OfSeries(msgspec.Struct, frozen=True):
     outcome: Curves
     claims: Collection[str]
 
-    @property
-    def _count(self) -> int:
-        return int(self.last_row[INDEX]) + 1
+    @cached_property
+    def _count(self) -> float:
+        """The points so far, of which those that a log repeats until the next one count once."""
+        return (self.last_row[INDEX] + 1) / self.points.repeats(self.last_row[SERIES], self.last_row["row"])
 
     def while_running(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
         """Return what the cards say at a look of a run that goes on."""
         plan_share = np.array([self.last_row[STEP] / (self.last_row[PLAN] or np.nan)])
         epoch = self.last_row.get(Signal.EPOCH)
         epochs = _epochs(
-            self.part, np.array([np.nan if epoch is None else epoch]), np.array([float(self._count)])
+            self.part, np.array([np.nan if epoch is None else epoch]), np.array([self._count])
         )
         paging = [
             (card.total(measured) / bar.page_from, card, bar)
@@ -556,7 +566,7 @@ def _unit_since(points: _Points, last_row: _Row, is_bad: Bools, best_share: floa
     return first_step + round(share * float(last_row[STEP] - first_step))
 
 
-def _reaches(card: Card, bar: Bar, count: int, measured: Mapping[str, float]) -> bool:
+def _reaches(card: Card, bar: Bar, count: float, measured: Mapping[str, float]) -> bool:
     return count >= bar.least_points and bar.allows(measured) and card.total(measured) >= bar.page_from
 
 

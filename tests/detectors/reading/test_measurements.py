@@ -24,6 +24,7 @@ DRAWN = {
     "lost_of_size": (FALLS_BACK, 0.5),
     "risen_of_best": (-1 - STANDS, None),
     "lost_in_scatters": (FLAT, 0.0),
+    "lost_in_leaps": (FLAT, 0.0),
     "lost_in_points": (NOISE, 0.0),
     "low_for": (FALLS_BACK, 0.35),
     "longer_than_healed": (HEALS, -0.3),
