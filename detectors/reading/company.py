@@ -86,6 +86,15 @@ def better(outcome: Curves, companion: Curves) -> Floats:
     return _share(companion.end - companion.start, companion.start)
 
 
+@beside("training_loss", "share of its start")
+def stands(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how near its start a companion ends: 1 where it has not moved.
+
+    A model whose training loss stands still has memorised nothing.
+    """
+    return 1 - np.abs(better(outcome, companion))
+
+
 @beside("train_metric", "deviations of a block")
 @beside("metric", "deviations of a block")
 @beside("reward", "deviations of a block")

@@ -33,6 +33,7 @@ DRAWN = {
     "metric_below_guess": (HALF, True, 0.97),
     "train_metric_below_guess": (HALF, True, 0.97),
     "training_loss_moved": (FALLS, False, 0.5),
+    "training_loss_stands": (FALLS, False, 0.5),
     "train_metric_agrees": (HALF, True, 0.8),
     "reward_spread_ranks": (HALF, True, 0.0),
     "value_loss_excess": (TENFOLD, True, 1.0),
