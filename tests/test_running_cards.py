@@ -99,7 +99,9 @@ HEALTHY = {
     "many dips": reward(*[np.r_[np.linspace(0, 300, 60), np.linspace(300, 120, 15)] for _ in range(6)]),
     "slow at first": reward(np.zeros(60), np.linspace(0, 300, 300)),
     "rests at its best": reward(RISE, np.full(400, 300.0)),
-    "two rewards, repeated until the next one": [250.0] * 12 + [20.0] * 14 + [*np.repeat(RISE[::4] + 120, 13)],
+    "two rewards, repeated until the next one": [250.0] * 12
+    + [20.0] * 14
+    + [*np.repeat(RISE[::4] + 120, 13)],
     "met thrice in fifty episodes": [
         -10.45 + 0.1 * (n % 3) + {3: 50, 19: 240, 38: 50}.get(n, 0) for n in range(52)
     ],

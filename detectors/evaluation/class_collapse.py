@@ -27,6 +27,7 @@ the loss falls alone, the accuracy is computed from something else: look at the 
 ## When it is wrong
 A handful of held-out samples allows for few accuracies: a share of 30 or fewer is judged at the end alone,
 from eight on and below 80 %. A good pretrained model may repeat its accuracy, so only one below 95 % counts.
+On data of the training nothing is told beside a held-out one above that.
 Slow learners among many classes are near guessing for long, but the loss falls below ln n. A resumed run
 never guesses.
 
@@ -89,7 +90,7 @@ SURELY = 3  # standard errors
 
 @detector(
     judges=(Signal.EVAL_ACCURACY, Signal.ACCURACY),
-    uses=(*USED, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
+    uses=(*USED, Signal.EVAL_ACCURACY, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
     settings=(Setting.EPOCHS,),
     history=History(recent=REACH, head=REACH),
     at_end=True,
@@ -175,6 +176,8 @@ def class_collapse(
         judged={
             SkipReason.FEW_POINTS: count >= pl.when(at_end).then(at_least).otherwise(evaluations),
             SkipReason.COARSE: ~few_samples | pl.col(ENDED),
+            SkipReason.EXPLAINED: held_out
+            | ~(pl.col(Signal.EVAL_ACCURACY) >= most_accuracy).fill_null(False),
         },
         found={
             "constant": constant & enough,

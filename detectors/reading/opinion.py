@@ -475,9 +475,7 @@ class _OfSeries(msgspec.Struct, frozen=True, dict=True):
         """Return what the cards say at a look of a run that goes on."""
         plan_share = np.array([self.last_row[STEP] / (self.last_row[PLAN] or np.nan)])
         epoch = self.last_row.get(Signal.EPOCH)
-        epochs = _epochs(
-            self.part, np.array([np.nan if epoch is None else epoch]), np.array([self._count])
-        )
+        epochs = _epochs(self.part, np.array([np.nan if epoch is None else epoch]), np.array([self._count]))
         paging = [
             (card.total(measured) / bar.page_from, card, bar)
             for card in self._of_claims(cards, measured)

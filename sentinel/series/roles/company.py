@@ -42,6 +42,7 @@ _DISCRIMINATORS = frozenset(
     | {"d loss real", "d loss fake", "loss d real", "loss d fake", "disc real loss", "disc fake loss"}
 )
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
+_OF_AUTOENCODERS = frozenset({"kl", "kld", "kl loss", "kl divergence"})
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
 _OF_BOOSTING = frozenset({"learn", "remaining"})
 _NUMBER_BEHIND = lazy_pattern(r" [2-9]$")
@@ -163,6 +164,21 @@ def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tu
             other.tag == "l" and _same_row(series, other) for other in all_series
         ):
             yield series.key, None
+
+
+def _reconstructions(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a Rec beside a KL and no precision: it stands for the reconstruction of an autoencoder and not
+    for recall.
+    """
+    names = {series.reading.name for series in all_series}
+    if names.isdisjoint(_OF_AUTOENCODERS) or "precision" in names:
+        return
+    for series in all_series:
+        if series.tag.rpartition("/")[2].lower() == "rec":
+            of_training = series.reading.split is not Split.HELD_OUT
+            kind = Kind.TRAINING_LOSS if of_training else Kind.HELD_OUT_LOSS
+            split = Split.TRAIN if of_training else Split.HELD_OUT
+            yield series.key, _by_company(kind, Measure.LOSS, split, "it stands beside a KL")
 
 
 def _results_of_runs(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -558,6 +574,7 @@ def _never_measured_twice(all_series: Sequence[Series], roles: Roles) -> Iterato
 _RULES: Sequence[Rule] = (
     _parts_of_a_reward,
     _returns_of_a_monitor,
+    _reconstructions,
     _numbered_members,
     _sole_rewards,
     _splits_by_twins,

@@ -173,6 +173,13 @@ def test_a_table_of_whole_runs_is_no_training() -> None:
     assert roles_of((_series("seed", *map(float, range(20))), _rising("reward")), {})
 
 
+def test_a_rec_beside_a_kl_is_a_reconstruction_and_beside_a_precision_recall() -> None:
+    autoencoder = _falling("Rec"), _falling("KL"), _falling("Total")
+    assert _outcome(*autoencoder).role.kind is Kind.TRAINING_LOSS
+    detector = _rising("Rec"), _rising("Prec"), _falling("KL")
+    assert _outcome(*detector).role.measure is Measure.METRIC
+
+
 def test_loss_of_dqn_is_no_training_loss() -> None:
     series = _rising("episode_reward"), _falling("loss")
     role = _role("loss", *series)
