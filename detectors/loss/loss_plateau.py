@@ -4,7 +4,8 @@
 A loss whose last third stands where the third before it stood, and where the second sixth of the run stood,
 within 1.25 % and without a certain fall, after it had fallen at the start. And a loss that is the same in all
 digits for ten points, above its best: a network that died. Less than a tenth above its best it is a running
-mean or logged in few digits, if before these points more than one in ten was like the one before.
+mean or logged in few digits, if before these points more than one in ten was like the one before; if every
+second one was, the log repeats each value.
 
 ## Why it matters
 Where a run stops learning far above what its task allows, the rest of the budget buys nothing.
@@ -42,7 +43,8 @@ MOST = 200  # points of a third of the run, at most
 STUCK = 10  # points that are equal in so many digits
 DIGITS = 5  # a rest takes twice as many at least
 MAX_TIES = 0.1  # share of the points before a rest that were like the one before
-FAR = 0.9  # times the present loss: with a best one below that many ties say nothing
+FAR = 0.9  # times the present loss: with a best one below that so many ties say nothing
+REPEATS = 0.5  # share of the points before a rest from which on the log repeats each value
 UNSURE = 36  # points at which the error of the change is doubled
 FELL = 1.05  # times the present loss: a start above that was another level
 BETTER = 0.99  # times the present loss: a best one below that was another level
@@ -105,7 +107,8 @@ def loss_plateau(
     best = pl.col("best")
     stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
     is_far = best < FAR * pl.col(VALUE)
-    stuck &= (pl.col("ties") <= MAX_TIES).fill_null(True) | is_far
+    ties = pl.col("ties")
+    stuck &= (ties <= MAX_TIES).fill_null(True) | (is_far & (ties < REPEATS))
     is_high = (now > least_share * start) & pl.col("done").fill_null(pl.col(ENDED))
     return verdicts(
         measured.with_columns(share=now / start),
