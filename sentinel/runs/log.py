@@ -14,6 +14,7 @@ from sentinel.catalogue import signatures
 from sentinel.common.conversion import converter
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed, Stopped
+from sentinel.detectors.signals import Signal
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.ingested import Ingested
 from sentinel.runs.metadata import RunMetadata, Understanding, framework, understood
@@ -265,9 +266,16 @@ class RunLog:
 
     def _new_stream(self, name: str) -> Stream:
         run = self.run
-        is_beside_others = name.rpartition(":")[0] in self.streams
+        first = self.streams.get(name.rpartition(":")[0])
         return Stream(
-            run.id, name, run.format, run.part, self.naming, self.specs, is_beside_others=is_beside_others
+            run.id,
+            name,
+            run.format,
+            run.part,
+            self.naming,
+            self.specs,
+            is_beside_others=first is not None,
+            is_beside_reward=first is not None and Signal.REWARD in first.signals,
         )
 
     @property

@@ -78,6 +78,7 @@ class Stream(msgspec.Struct):
     naming: Naming
     specs: SeriesSpecs
     is_beside_others: bool = False  # of the same file
+    is_beside_reward: bool = False  # in the first of these
     label: str = ""  # the training of which it is, in a file of several
     unit: str = ""  # what its steps count, where the log names it
     position: int = 0  # of the next point
@@ -266,7 +267,13 @@ class Stream(msgspec.Struct):
         is_beside_others = self.is_beside_others and not self.label
         corrected: dict[str, Signal | None] = {}
         if len(stated) < len(signals):
-            corrected = corrections(series, signals, stated, is_beside_others=is_beside_others)
+            corrected = corrections(
+                series,
+                signals,
+                stated,
+                is_beside_others=is_beside_others,
+                is_beside_reward=self.is_beside_reward and not self.label,
+            )
         signals |= {tag: signal for tag, signal in corrected.items() if signal is not None}
         is_open = partial(self._is_open, profile)
         given = first_signals(series, signals, is_open, is_beside_others=is_beside_others)

@@ -72,3 +72,15 @@ def test_details_name_the_outcome(tmp_path):
     _log(tmp_path, train_loss=_falling, val_mcc=_rising)
     result = CliRunner().invoke(program(), ["runs", str(tmp_path), "--details"])
     assert "outcome: val_mcc, higher is better, held-out, a share; a metric of held-out data" in result.output
+
+
+def test_a_loss_beside_a_reward_that_another_clock_counts_is_an_agents(tmp_path):
+    lists = {
+        "training_returns": [_rising(step) for step in range(ROWS)],
+        "losses": [[100 * step, 0.1 + step / 5] for step in range(ROWS // 2)],
+    }
+    (tmp_path / "training_log.json").write_text(json.dumps(lists), "utf-8")
+    assert _run(tmp_path)["signals"] == {"reward": ["training_returns"], "value_loss": ["losses"]}
+    del lists["training_returns"]
+    (tmp_path / "training_log.json").write_text(json.dumps(lists), "utf-8")
+    assert _run(tmp_path)["signals"] == {"loss": ["losses"]}

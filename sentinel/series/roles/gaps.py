@@ -41,12 +41,14 @@ def corrections(
     stated: Roles,
     *,
     is_beside_others: bool = False,
+    is_beside_reward: bool = False,
 ) -> dict[str, Signal | None]:
     """Return the signals that tags have only by their names and not beside the other tags of their stream;
     None for one that they lose.
 
     ``stated`` holds the roles that a person or a profile gave, which are never corrected. In a stream that
-    ``is_beside_others`` of its file, a series is not the only one of its kind.
+    ``is_beside_others`` of its file, a series is not the only one of its kind. Where it ``is_beside_reward``,
+    which one of these holds, its loss is an agent's.
     """
     result: dict[str, Signal | None] = dict.fromkeys(_rewards_of_steps(all_series, signals, stated))
     present = {*signals.values()}
@@ -67,7 +69,8 @@ def corrections(
             continue
         if series.tag in result or (is_beside_others and _is_one_of_several(series, role)):
             continue
-        if _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
+        is_of_agent = is_beside_reward and signal is Signal.LOSS and Signal.VALUE_LOSS not in present
+        if is_of_agent or _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
             result[series.tag] = Signal.EVAL_ACCURACY
