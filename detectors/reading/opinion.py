@@ -469,7 +469,8 @@ class _OfSeries(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _count(self) -> float:
         """The points so far, of which those that a log repeats until the next one count once."""
-        return (self.last_row[INDEX] + 1) / self.points.repeats(self.last_row[SERIES], self.last_row["row"])
+        count = float(self.last_row[INDEX] + 1)
+        return count / self.points.repeats(self.last_row[SERIES], self.last_row["row"])
 
     def while_running(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
         """Return what the cards say at a look of a run that goes on."""

@@ -15,6 +15,9 @@ EPISODES = 100
 RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
 
+SETTLED = 0.2
+"""Share of its training for which a policy must have acted mostly by itself before it has had its chance."""
+
 MOSTLY_RANDOM = 0.5
 """The same of a run that is over, whose policy will not act more by itself."""
 
@@ -87,3 +90,13 @@ def _is_of_control() -> pl.Expr:
 def acts_at_random() -> pl.Expr:
     """Return whether so many actions are random that the reward is not the policy's."""
     return (pl.col(Signal.EXPLORATION_RATE) > RANDOM).fill_null(False)
+
+
+def acted_at_random_lately(most: int) -> pl.Expr:
+    """Return whether a policy that goes on has acted mostly by itself for too short a share of its training,
+    as far as ``most`` recent rows tell.
+    """
+    last_random = recent_max(pl.when(acts_at_random()).then(STEP), most, at_least=1)
+    trained = pl.col(STEP) - start_value(STEP)
+    is_recent = pl.col(STEP) - last_random < SETTLED * trained
+    return is_recent.fill_null(False) & ~pl.col(ENDED)

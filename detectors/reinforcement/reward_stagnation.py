@@ -9,10 +9,9 @@ reward that after 1000 points has gained nothing over its first quarter: the upp
 interval is below a tenth of its level. This is info until half of the planned steps are done or the run is
 over. The same of a critic whose explained variance stays within 0.01 of 0 for 200 points, while the reward
 gains less than a twentieth of its level. A share of successes that began above 0.85 need gain nothing.
-Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
-They wait until fewer than a fifth of the actions are random (half, once the run is over) and a third of the
-plan is done. One tells at the end of a reward that rises while its part for the task falls or is nothing:
-the form of the answers is learned instead.
+A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
+It waits until fewer than a fifth of the actions have been random for a fifth of the training (half, once the
+run is over) and a third of the plan is done.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
@@ -26,10 +25,10 @@ writes the format that the reward looks for. A sparse reward that is never met n
 A reward that rests at its best is a solved task. Where the spread of rewards is logged, a mean that rests may
 be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy of control may explore for
 long before it meets its first reward: for 100 points, or episodes where their length is known, for a third of
-the plan, and while a fifth of the actions are random, a rest is info. So is one of an evaluation while the
-rewards of training move, until the run is over, and one of training while evaluations move. A sparse reward
-must rest for five times its usual gap. The last rule leaves alone a reward near zero, as in self-play, single
-episodes, and what a resume goes on from.
+the plan, and while a fifth of the actions are random or were lately, a rest is info. So is one of an
+evaluation while the rewards of training move, until the run is over, and one of training while evaluations
+move. A sparse reward must rest for five times its usual gap. The last rule leaves alone a reward near zero,
+as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -42,7 +41,13 @@ import polars as pl
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import GAIN, ROWS, gain, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.reinforcement.rests import LEAST, USED, may_yet_learn, with_rests
+from sentinel.detectors.reinforcement.rests import (
+    LEAST,
+    USED,
+    acted_at_random_lately,
+    may_yet_learn,
+    with_rests,
+)
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, of_buckets, recent_max, start_median, was_resumed
@@ -120,7 +125,7 @@ def reward_stagnation(
         **{
             name: (pl.col(signal).diff() != 0).over(SERIES).cast(pl.Float64) for name, signal in MOVES.items()
         },
-        **{EXCUSED: may_yet_learn()},
+        **{EXCUSED: may_yet_learn() | acted_at_random_lately(ROWS)},
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
