@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.series.foreign_words import in_english
 
 _TAG_WORD = lazy_pattern(
     r"[hH]eld[ _-]?[oO]ut|[KMG]i?B(?![a-z])|[mM]AP(?![a-z])|[mM]?IoU"
@@ -67,7 +68,7 @@ _SPELLINGS = {
 
 def words_of(tag: str) -> list[str]:
     """Return the words of a tag in their order, as they are spelled, in lower case."""
-    return [word.lower() for word in _TAG_WORD.findall(tag)]
+    return [word.lower() for word in _TAG_WORD.findall(in_english(tag))]
 
 
 def spelled(words: Iterable[str]) -> Sequence[str]:

@@ -7,12 +7,13 @@ person gave is never changed.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
 from sentinel.common.lazy_pattern import lazy_pattern
-from sentinel.series.roles.names import Reading, reading, table
+from sentinel.series.roles.names import Reading, reading, reading_of_a_file, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.roles.values import Values
 
@@ -28,6 +29,7 @@ _OF_POLICIES = frozenset(
 )
 _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td loss", "q loss"})
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
+_OF_EPISODES = frozenset({"l", "eps", "epsilon"})
 _SCORES = (("score",), ("scores",))
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
@@ -43,6 +45,17 @@ _DISCRIMINATORS = frozenset(
 )
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
 _OF_AUTOENCODERS = frozenset({"kl", "kld", "kl loss", "kl divergence"})
+_OF_A_LOSS = frozenset(
+    {"weight", "weights", "scale", "rate", "ratio", "coefficient", "threshold", "diff", "difference", "delta"}
+    | {"change", "improvement", "gap", "window", "fn", "function", "type", "count", "patience", "decrease"}
+    | {"by", "at", "history", "smooth", "target", "limit", "step", "steps", "epoch", "epochs", "time"}
+)
+"""Words behind "loss" of what is no loss."""
+
+_KEEPS_SMALL = frozenset(
+    {"kl", "kld", "reg", "regularization", "regularisation", "aux", "auxiliary", "balancing", "z", "entropy"}
+    | {"commit", "commitment", "codebook", "vq", "decay", "tv", "penalty", "gate", "stop", "duration"}
+)
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
 _OF_BOOSTING = frozenset({"learn", "remaining"})
 _NUMBER_BEHIND = lazy_pattern(r" [2-9]$")
@@ -74,7 +87,11 @@ class Series(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def reading(self) -> Reading:
         """What its name says."""
-        return reading(without_label(self.tag, self.label), self.part)
+        by_name = reading(without_label(self.tag, self.label), self.part)
+        is_sure = by_name.is_in_table and Mark.MEMBER not in by_name.marks
+        if not is_sure and self.tag == Path(self.stream).stem:
+            return reading_of_a_file(self.tag, self.part)
+        return by_name
 
 
 def without_label(tag: str, label: str) -> str:
@@ -158,10 +175,12 @@ def _part_of_a_reward(role: Role | None) -> Role:
 
 
 def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield a single R beside no length of an episode: it stands for recall and not for a return."""
+    """Yield a single R beside no length of an episode and no exploration: it stands for recall and not for a
+    return.
+    """
     for series in all_series:
         if series.tag.lower() == "r" and not any(
-            other.tag == "l" and _same_row(series, other) for other in all_series
+            other.tag.lower() in _OF_EPISODES and _same_row(series, other) for other in all_series
         ):
             yield series.key, None
 
@@ -460,8 +479,48 @@ def _parts_and_sole_losses(all_series: Sequence[Series], roles: Roles) -> Iterat
             frozenset() if is_part else _SOLE,
         )
         yield from (
-            (series.key, role) for series in longer if is_part or series.reading.words[-1].endswith("loss")
+            (series.key, role)
+            for series in longer
+            if is_part or series.reading.words[-1].endswith("loss") or _is_of_a_component(series)
         )
+
+
+def _are_terms(parts: Sequence[Series]) -> bool:
+    """Return whether parts of a loss are its terms, and not the losses of several tasks: one has a usual
+    name, or they are called as "loss_box" and "loss_class" are.
+    """
+    are_distinct = len({*map(_without_numbers, parts)}) == len(parts) > 1
+    return are_distinct and any(
+        series.reading.is_in_table or series.reading.name.startswith("loss ") for series in parts
+    )
+
+
+def _is_of_a_component(series: Series) -> bool:
+    """Return whether a word after "loss" names what is trained, as in "LOSS TEXTCAT", and not a number."""
+    words = series.reading.name.split()
+    return len(words) == 2 and len(words[1]) > 2 and words[1] not in _OF_A_LOSS | table().spread
+
+
+def _losses_without_a_whole(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield the parts of a loss whose whole is not logged: several are its terms, and one alone is the loss.
+
+    What keeps weights or codes small says nothing alone, and networks that play against each other have no
+    common loss.
+    """
+    names = {series.reading.name for series in all_series}
+    adversaries = not names.isdisjoint(_GENERATORS | _DISCRIMINATORS)
+    if adversaries or trains_an_agent(all_series, roles):
+        return
+    for split, kind in ((Split.TRAIN, Kind.TRAINING_LOSS), (Split.HELD_OUT, Kind.HELD_OUT_LOSS)):
+        parts = [series for series in all_series if _is_part_of_a_loss(series, roles.get(series.key), split)]
+        if any(role.kind is kind for role in roles.values()) or not parts:
+            continue
+        if split is Split.TRAIN and _are_terms(parts):
+            part = _by_company(Kind.PART, Measure.LOSS, split, "a term of a loss that is not logged")
+            yield from ((series.key, replace(part, marks=frozenset({Mark.TERM}))) for series in parts)
+        elif len(parts) == 1 and (_KEEPS_SMALL | _OF_EQUATIONS).isdisjoint(parts[0].reading.name.split()):
+            whole = _by_company(kind, Measure.LOSS, split, "the only loss of the run")
+            yield parts[0].key, replace(whole, marks=_SOLE)
 
 
 def _sole_rewards(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -583,6 +642,7 @@ _RULES: Sequence[Rule] = (
     _errors_of_boosting,
     _numbers_of_a_list,
     _parts_and_sole_losses,
+    _losses_without_a_whole,
     _errors_of_training,
     _scores,
     _splits_by_rows,

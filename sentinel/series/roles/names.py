@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.series.foreign_words import in_english
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
 _TAG_WORD = lazy_pattern(
@@ -23,6 +24,9 @@ _TAG_WORD = lazy_pattern(
 TABLE = Path(__file__).parent / "roles.json"
 """The data of ``roles.toml``, which `make docs` writes, since JSON is parsed in a tenth of the time."""
 
+MIN_TELLING = 3
+"""Characters of a word in a name that tells what a file holds whatever other words stand around it."""
+
 _PAIRWISE = frozenset({"reward accuracy", "preference accuracy", "pairwise accuracy"})
 
 
@@ -30,6 +34,7 @@ class Table(msgspec.Struct, frozen=True):
     """The data of ``roles.toml``."""
 
     names: Mapping[str, Role | None]
+    with_split: frozenset[str]  # names that count only beside the part of the data
     held_out: frozenset[str]
     training: frozenset[str]
     at_an_end: frozenset[str]
@@ -83,8 +88,10 @@ def table() -> Table:
         for key, value in data.items()
         if key.startswith("words_")
     }
+    with_split = {text for group in data["names"] if group.get("with_split") for text in group["names"]}
     return Table(
         names=names,
+        with_split=frozenset(with_split),
         held_out=words["held_out"],
         training=words["training"],
         at_an_end=words["words_at_an_end"],
@@ -125,7 +132,7 @@ def _role(group: Mapping[str, Any]) -> Role | None:
 
 def words_of(tag: str) -> list[list[str]]:
     """Return the words of each part of a tag, in lower case."""
-    parts = re.split(r"[/#|]|\.(?=[A-Za-z])", tag)
+    parts = re.split(r"[/#|]|\.(?=[A-Za-z])", in_english(tag))
     return [[word.lower() for word in _TAG_WORD.findall(part)] for part in parts]
 
 
@@ -155,7 +162,7 @@ def reading(tag: str, part: str = "") -> Reading:
         if is_pairwise:
             marks.add(Mark.PAIRWISE)
             name = "accuracy"
-        if name in words_table.names:
+        if name in words_table.names and (split is not Split.UNKNOWN or name not in words_table.with_split):
             role = words_table.names[name]
             if is_pairwise and split is Split.UNKNOWN:
                 return Reading(_with_split(role, Split.TRAIN), True, split, tuple(words), frozenset(marks))
@@ -164,6 +171,43 @@ def reading(tag: str, part: str = "") -> Reading:
             return Reading(_with_split(role, split), True, split, tuple(words), frozenset(marks))
     flat = tuple(word for words in plain for word in words)
     return Reading(None, False, split, flat, frozenset(marks))
+
+
+@lru_cache(maxsize=1 << 12)
+def reading_of_a_file(name: str, part: str = "") -> Reading:
+    """Return what the name of a file says of its only column, which has no name of its own.
+
+    Words of the experiment may stand around those of the metric: "scores_dueling_doubleq". The longest part
+    that the table knows as an outcome counts, if there is one.
+    """
+    words_table = table()
+    all_words = [word for words in words_of(name) for word in words]
+    split = _split([all_words], words_table)
+    if split is Split.UNKNOWN and part:
+        split = _split([[part.lower()]], words_table)
+    aside = words_table.means | words_table.places | words_table.held_out | words_table.training
+    words = [word for word in all_words if word not in aside]
+    for length in range(len(words), 0, -1):
+        spans = [tuple(words[at : at + length]) for at in range(len(words) - length + 1)]
+        by_name = {_spelling(span, words_table.spellings): span for span in spans}
+        in_table = {
+            span: words_table.names[name] for name, span in by_name.items() if _is_telling(name, split)
+        }
+        outcomes = {
+            span: role for span, role in in_table.items() if role is not None and role.is_outcome_like
+        }
+        if len({*outcomes.values()}) == 1:
+            span, role = next(iter(outcomes.items()))
+            return Reading(_with_split(role, split), True, split, span, frozenset())
+        if None in in_table.values():
+            break
+    return reading(name, part)
+
+
+def _is_telling(name: str, split: Split) -> bool:
+    """Return whether the table knows a name that is more than single letters."""
+    is_known = name in table().names and (split is not Split.UNKNOWN or name not in table().with_split)
+    return is_known and max(map(len, name.split())) >= MIN_TELLING
 
 
 def _with_split(role: Role | None, split: Split) -> Role | None:

@@ -56,6 +56,9 @@ _BEGUN_EPOCH = lazy_pattern(
     re.IGNORECASE,
 )
 
+_ROLLOUT = lazy_pattern(r"(?<![\w.])rollout (?P<step>\d{1,15}): ?$")
+"""How slime counts what it sampled."""
+
 _EVALUATES = lazy_pattern(r"\((val|test)\)")
 """A word in MMEngine's counts of the batches of a validation, which are no steps."""
 
@@ -207,6 +210,8 @@ def _count_before(text: str) -> Record:
     ends = (
         count for _, count in _counts(text, text.lower()) if not any(map(str.isalpha, text[count.end() :]))
     )
+    if rollout := _ROLLOUT.search(text):
+        return _printed_count(rollout)
     return next(map(_printed_count, ends), {})
 
 

@@ -50,10 +50,10 @@ _CONSOLE_NAME = lazy_pattern(
 _KNOWN_FORMS = frozenset(
     {
         "bar", "block", "boosting", "build-nanogpt", "char-rnn", "columns", "composer", "darknet",
-        "deepspeed", "deepspeed overflow", "deepspeed speed", "dictionary", "epoch and iteration", "espnet",
-        "espnet validation", "estimator", "fairseq validation", "iteration of a part", "keras", "llm.c",
-        "marian", "marian validation", "megatron", "megatron validation", "result", "table", "td3",
-        "torchtune", "wenet", "xlm",
+        "deepspeed", "deepspeed overflow", "deepspeed speed", "dictionary",
+        "epoch and iteration of a part", "espnet", "espnet validation", "estimator",
+        "fairseq validation", "iteration of a part", "keras", "llm.c", "marian", "marian validation",
+        "megatron", "megatron validation", "result", "table", "td3", "torchtune", "wenet", "xlm",
     }
 )  # fmt: skip
 """Forms of consoles that have a reader of their own. All others are read as lines that recur."""

@@ -15,6 +15,7 @@ import msgspec
 from sentinel.common.conversion import converter
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
+from sentinel.sources.console.meters import Meters
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
@@ -209,6 +210,7 @@ class RecurringLines:
         self._late: dict[str, list[list[Any]]] = {k: list(v) for k, v in state.get("late", {}).items()}
         self._header: list[str] = list(state.get("header", []))  # names of columns
         self._part: str = state.get("part", "")  # of the data, that the next line is about
+        self._meters = Meters(state.get("evaluated", ""))
         self._last_step: int | None = state.get("last_step")
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
@@ -229,6 +231,7 @@ class RecurringLines:
             "bars": self._bars,
             "header": self._header,
             "part": self._part,
+            "evaluated": self._meters.part,
             "late": self._late,
             "last_step": self._last_step,
         }
@@ -268,7 +271,8 @@ class RecurringLines:
         if text is None:
             return
         prose = self._outside_tables(text)
-        if prose is None:
+        prose = self._meters.read(prose) if prose else prose
+        if not prose:
             return
         self._read_numbers(prose, is_redrawn)
         if len(self._rows) == before and not is_redrawn:

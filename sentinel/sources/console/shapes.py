@@ -175,9 +175,19 @@ SHAPES = (
         word="[",
     ),
     Shape(
-        "epoch and iteration",  # timm, mmengine, the examples of PyTorch
+        "epoch and iteration of a part",  # MMEngine
         lazy_pattern(
-            r"(?<![\w?&])(?:epoch(?:\(\w{1,9}\))?|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
+            r"(?<![\w?&])epoch\(\w{1,9}\)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
+            r"\[\s{0,9}(?P<iter>\d{1,15})\s?/(?:\s{0,9}(?P<batches>\d{1,15}))?",
+            re.IGNORECASE,
+        ),
+        plain=False,
+        word="epoch(",
+    ),
+    Shape(
+        "epoch and iteration",  # timm, MMCV, the examples of PyTorch
+        lazy_pattern(
+            r"(?<![\w?&])(?:epoch|train)[\s:=\[]{1,6}(?P<epoch>\d{1,9})(?:/\d{1,9})?\]?[\s,|]{0,4}"
             r"\[\s{0,9}(?P<iter>\d{1,15})\s?/(?:\s{0,9}(?P<batches>\d{1,15}))?",
             re.IGNORECASE,
         ),

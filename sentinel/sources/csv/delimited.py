@@ -109,6 +109,7 @@ class Table:
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
+        self._measured: int = state.get("measured", -1)  # of columns without names, the only one of fractions
         self._laps = _to_laps(state.get("laps", {}))
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
@@ -135,6 +136,7 @@ class Table:
             "epoch": self._epoch,
             "unit": self._unit,
             "wall": self._wall,
+            "measured": self._measured,
             "laps": msgspec.to_builtins(self._laps),
             "counts": self._counts,
             "line": self._line,
@@ -272,6 +274,9 @@ class Table:
         ]
         self.values = self.values or [at for at in numeric if at != self.step and at not in walls]
         self.values = [at for at in self.values if at != self._epoch or self.header]
+        fractions = [at for at in self.values if not all(_whole_number(row[at]) is not None for row in rows)]
+        if not self.header and len(fractions) == 1 and says_metric(self.name):
+            self._measured = fractions[0]
         dated = {at for at in texts if all(_DATE_AND_TIME.match(row[at].strip()) for row in rows)}
         is_plain = all(len({row[at] for row in rows}) == 1 for at in texts if at not in dated)
         self.is_plain = bool(self.header) or is_plain or bool(dated and len(numeric) > 2 * len(texts))
@@ -365,7 +370,7 @@ class Table:
 
     def _name(self, at: int, label: str) -> str:
         name = self.header[at] if self.header else ""
-        is_only = len(self.values) == 1
+        is_only = len(self.values) == 1 or at == self._measured
         if is_only and (not name or _VALUE_COLUMN.fullmatch(name)):
             return label or self.name
         name = name.rstrip(":") or str(at)

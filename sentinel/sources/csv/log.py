@@ -14,7 +14,7 @@ from sentinel.sources.csv.file import CsvLog
 from sentinel.sources.csv.header import Header, cells_of, read_header
 from sentinel.sources.csv.metric_files import find_metric_files, is_metric_file, part_of_data
 from sentinel.sources.readers.files import open_log, plain_utf_8
-from sentinel.sources.readers.records import NUMBER, named
+from sentinel.sources.readers.records import EPOCH_KEYS, MAY_BE_LENGTHS, NUMBER, named
 from sentinel.sources.readers.sniffing import COUNTS, HEAD_BYTES, are_metrics, is_log, remembered
 from sentinel.sources.readers.two_readers import TwoReaders
 
@@ -90,7 +90,9 @@ def _fits(header: Header, lines: Sequence[str]) -> bool:
 
 
 def _counts(header: Header, lines: Sequence[str]) -> Sequence[str]:
-    """Return the cells of some lines that count the steps."""
+    """Return the cells of some lines that count the steps, or the epochs where a step may be within one."""
     counting = named(header.names, COUNTS)
+    if counting is not None and counting.lower() in MAY_BE_LENGTHS:
+        counting = named(header.names, EPOCH_KEYS) or counting
     at = header.names.index(counting) if counting is not None else len(header.names)
     return [row[at] for line in lines if len(row := cells_of(line, header.separator)) > at]

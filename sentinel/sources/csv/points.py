@@ -59,8 +59,10 @@ class CsvAxis(msgspec.Struct):
         return steps
 
     def _onwards(self, steps: NDArray[np.int64], before: int, rise: int = 0) -> NDArray[np.int64]:
-        """Return the steps as long as each rises by ``rise``. From then on, each row is one step further."""
-        falls = np.flatnonzero(np.diff(steps, prepend=before) < rise)
+        """Return the steps as long as each rises by ``rise`` and counts. From then on, each row is one step
+        further.
+        """
+        falls = np.flatnonzero((np.diff(steps, prepend=before) < rise) | (steps < 0))
         if self.counts_rows or len(falls):
             first = 0 if self.counts_rows else int(falls[0])
             last = steps[first - 1] if first else before

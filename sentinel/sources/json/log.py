@@ -28,6 +28,9 @@ from sentinel.sources.readers.two_readers import TwoReaders
 
 FORMAT = "json"
 
+_OF_ONE_METRIC = frozenset({"steps", "values"})
+"""Lists of a metric that has steps of its own, as Sacred writes it; they are no columns of a common table."""
+
 _JSON_FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
 _NUMBER_FIELD = lazy_pattern(_JSON_FIELD + r"(?=-?[\dNI])")
 _NUMBERS_FIELD = lazy_pattern(_JSON_FIELD + r"\[\s*(?=-?[\dNI])")
@@ -135,4 +138,6 @@ def _is_document_log(path: Path, stem: str) -> bool:
     if opening := _LIST.match(head):
         return is_log(stem, _NUMBER_FIELD.findall(head[opening.end() :].partition("}")[0]))
     names = [*_NUMBERS_FIELD.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
+    if _OF_ONE_METRIC.issuperset(names):
+        return False
     return is_log(stem, names) or (is_log_name(stem) and any("loss" in name.lower() for name in names))

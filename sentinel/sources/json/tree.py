@@ -40,6 +40,9 @@ _NAMES_OF_ROWS = frozenset(
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluation", "test", "dev"})
 """Words of the name of such a list that do."""
 
+_VALUES = "values"
+"""The name of the list of values beside that of their steps, as Sacred writes each metric."""
+
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
 
@@ -123,6 +126,7 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
     if isinstance(node, list):
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
+        node = _with_named_errors(node)
         if _is_by_step(node):
             rows = [{"step": int(key), **value} for key, value in node.items() if isinstance(value, Mapping)]
             if rows:
@@ -136,12 +140,36 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
             if value is steps:
                 continue
             path = f"{prefix}/{key}"[:MAX_NAME] if prefix else str(key)[:MAX_NAME]
-            path = prefix if key == rows_key else path
+            path = prefix if key == rows_key or (key == _VALUES and prefix and steps is not None) else path
             is_of_steps = isinstance(value, list) and steps is not None and len(value) == len(steps)
             if is_of_steps and all(map(_is_number, value)):
                 yield from _of_numbers(value, path, steps)
             else:
                 yield from _series_below(value, path, name, depth + 1)
+
+
+def _with_named_errors(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a document of CatBoost with its errors below the names that its head gives them."""
+    meta = node.get("meta")
+    rows = node.get("iterations")
+    if not isinstance(meta, Mapping) or not isinstance(rows, list):
+        return node
+    errors = {part: meta.get(f"{part}_metrics") for part in ("learn", "test")}
+    names = {
+        part: [str(each.get("name")) for each in listed if isinstance(each, Mapping)]
+        for part, listed in errors.items()
+        if isinstance(listed, list)
+    }
+    return {"iterations": [_with_names(row, names) for row in rows if isinstance(row, Mapping)]}
+
+
+def _with_names(row: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Return a row whose lists of errors are objects."""
+    named = dict(row)
+    for part in names.keys() & row.keys():
+        if isinstance(row[part], list):
+            named[part] = dict(zip(names[part], row[part], strict=False))
+    return named
 
 
 def _key_of_rows(node: Mapping[str, Any]) -> str | None:

@@ -58,7 +58,7 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 """Those of `STEP_KEYS` that may be the length of an episode."""
 
 EPOCH_KEYS = ("epoch",)
-TIME_KEYS = ("wall_time", "wall time", "timestamp", "_timestamp", "time", "date")
+TIME_KEYS = ("wall_time", "wall time", "walltime", "timestamp", "_timestamp", "time", "date")
 
 _AXIS_KEYS = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
 

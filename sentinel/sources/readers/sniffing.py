@@ -37,7 +37,7 @@ COUNTS = (*STEP_KEYS, *EPOCH_KEYS)
 
 _METRIC_NAME = lazy_pattern(
     r"loss|accuracy|reward|perplexity|entropy|grad.?norm|learning.?rate|ep_?rew|ep_?ret"
-    r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1)(?![a-z])",
+    r"|(?<![a-z])(acc|lr|kl|ppl|map|m?iou|wer|cer|bleu|auc|f1|mae|mse|rmse|top1|ndcg|mrr)(?![a-z])|pearson|spearman",
     re.IGNORECASE,
 )
 

@@ -9,9 +9,11 @@ _SURE = lazy_pattern(
     r"loss|(?<![a-z])accs?(?![a-z])|accurac(?:y|ies)|(?<=[a-z])Acc(?![a-z])|(?<![a-z])err(?![a-z])|error|reward|return(?![a-z])|score"
     r"|(?<![a-z])(?:auc|auroc|f1|fb1|map|ap|mrr|ndcg|iou|miou|dice|fid|psnr|ssim|kl|nll|elbo|bpd|bpc|mmd|wer|cer|"
     r"mse|mae|rmse|mape|mpjpe|r2|ppl|lr|rew|eps|nsdr|xent|corr|lm|reco|l1|l2|mcc|eer|top\d)(?![a-z])"
-    r"|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
+    r"|pearson|spearman|fscore|f.?measure|precision|recall|perplexity|bleu|rouge|entropy|grad|(?<![a-z])norm(?![a-z])"
     r"|learning.?rate|epsilon|fitness|win.?rate|success.?rate|likelihood|advantage|penalty|fidelity|divergence|residual|exploitability|specificity"
-    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio|pearson|spearman"
+    r"|sensitivity|explained.?variance|approx_kl|clip.?frac|hit.?ratio"
+    r"|(?<![a-z])(?:p[eé]rdida|perda|perte|perdita|verlust|exactitud|acur[aá]cia|accuratezza|genauigkeit|recompensa"
+    r"|r[eé]compense|ricompensa|belohnung)(?![a-z])|потер[яи]|точность|награда"
     r"|损失|准确率|正确率|精确率|召回率|奖励|回报|误差|学习率|損失|正解率|報酬|손실|정확도|보상",
     re.IGNORECASE,
 )

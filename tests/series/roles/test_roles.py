@@ -339,3 +339,95 @@ def test_the_accuracy_of_an_evaluation_comes_before_the_reward() -> None:
 def test_the_score_of_an_episode_is_a_reward(unit: str, measure: Measure) -> None:
     score = replace(_rising("score"), unit=unit)
     assert _outcome(score).role.measure is measure
+
+
+def _in_file(name: str, *values: float) -> Series:
+    return Series(f"{name}.csv", name, Values().after(np.asarray(values, dtype=float)))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "measure"),
+    [
+        ("loss_80", Kind.TRAINING_LOSS, Measure.LOSS),
+        ("v6.2-se_resnet101-losses", Kind.TRAINING_LOSS, Measure.LOSS),
+        ("val_loss_lr0.01", Kind.HELD_OUT_LOSS, Measure.LOSS),
+        ("rewards_agent_ppo", Kind.OUTCOME, Measure.REWARD),
+        ("2024_run3_val_accuracy", Kind.OUTCOME, Measure.METRIC),
+    ],
+)
+def test_the_name_of_a_file_names_its_only_column(name: str, kind: Kind, measure: Measure) -> None:
+    series = _in_file(name, *np.linspace(0.9, 0.2, 20))
+    role = roles_of([series], {})[series.key]
+    assert (role.kind, role.measure) == (kind, measure)
+    assert outcome_of([series], {series.key: role}) is not None
+
+
+@pytest.mark.parametrize(
+    "name", ["car-42_jpg.rf.3a49628a1ee0f1dc7dae1cc", "loss_G", "eps_history", "image_7_r_1", "weights"]
+)
+def test_the_name_of_a_file_that_tells_no_outcome(name: str) -> None:
+    series = _in_file(name, *np.linspace(0.9, 0.2, 20))
+    assert outcome_of([series], roles_of([series], {})) is None
+
+
+def test_a_part_without_a_whole_is_the_loss() -> None:
+    mel = (_falling("mel_loss"), _falling("val_mel_loss"))
+    assert _outcome(*mel).kind == Kind.HELD_OUT_LOSS
+    assert _role("mel_loss", *mel).kind is Kind.TRAINING_LOSS  # type: ignore[union-attr]
+    assert _role("kl_loss", _falling("kl_loss")).kind is Kind.PART  # type: ignore[union-attr]
+    assert _role("mel_loss", _falling("mel_loss"), _falling("loss")).kind is Kind.PART  # type: ignore[union-attr]
+
+
+def test_parts_without_a_whole_are_its_terms() -> None:
+    parts = (_falling("loss_cls"), _falling("loss_bbox"))
+    for series in parts:
+        assert Mark.TERM in _role(series.tag, *parts).marks  # type: ignore[union-attr]
+    beside = (*parts, _falling("loss"))
+    assert Mark.TERM not in _role("loss_cls", *beside).marks  # type: ignore[union-attr]
+    tasks = (_falling("cardiac_train_loss"), _falling("surgical_train_loss"))
+    assert Mark.TERM not in _role("cardiac_train_loss", *tasks).marks  # type: ignore[union-attr]
+    rivals = (_falling("loss_cycle"), _falling("loss_identity"), _falling("g_loss"), _falling("d_loss"))
+    assert Mark.TERM not in _role("loss_cycle", *rivals).marks  # type: ignore[union-attr]
+
+
+def test_a_loss_named_after_a_component() -> None:
+    assert _outcome(_falling("LOSS TEXTCAT")).tag == "LOSS TEXTCAT"
+    assert _role("loss_weight", _falling("loss_weight")) is None
+
+
+def test_a_return_beside_exploration() -> None:
+    assert _outcome(_rising("R", most=200.0), _falling("eps")).tag == "R"
+    assert _role("R", _rising("R"), _rising("P")) is None
+
+
+def test_an_error_counts_where_it_says_on_which_data() -> None:
+    assert reading("test error").role is not None
+    assert reading("errors").role is None
+
+
+@pytest.mark.parametrize(
+    ("tag", "english"),
+    [
+        ("训练损失", "train_loss"),
+        ("验证准确率", "val_accuracy"),
+        ("平均奖励", "mean_reward"),
+        ("検証損失", "val_loss"),
+        ("정확도", "accuracy"),
+        ("pérdida de validación", "val_loss"),
+        ("Perte entraînement", "train_loss"),
+        ("Recompensa média", "reward"),
+        ("потери", "loss"),
+        ("Genauigkeit", "accuracy"),
+    ],
+)
+def test_words_of_other_languages(tag: str, english: str) -> None:
+    role = reading(english).role
+    assert role is not None
+    assert reading(tag).role == role
+
+
+def test_what_evaluators_of_embeddings_and_pipelines_log() -> None:
+    for tag in ("cosine_pearson", "cosine-NDCG@10", "cos_sim-MRR@10", "cossim_ap", "ENTS_F", "CATS_SCORE"):
+        role = reading(tag).role
+        assert role is not None
+        assert (role.measure, role.split) == (Measure.METRIC, Split.HELD_OUT)

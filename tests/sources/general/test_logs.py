@@ -270,6 +270,29 @@ DOCUMENTS = {
         {"rewards_avg": [0.5, 0.25, 0.125], "val_accuracies": [0.5, 0.75, 0.875]},
         ("val_accuracies", 3, "0.875"),
     ),
+    "metrics of Sacred, each with its steps": (
+        "metrics.json",
+        {
+            f"{name}return_mean": {
+                "steps": [100 * n for n in range(1, count)],
+                "timestamps": [f"2023-01-01T10:00:0{n}.5" for n in range(1, count)],
+                "values": [n / 4 for n in range(1, count)],
+            }
+            for name, count in (("", 9), ("test_", 5))
+        },
+        ("test_return_mean", 400, "1.0"),
+    ),
+    "errors of CatBoost": (
+        "catboost_training.json",
+        {
+            "meta": {
+                "learn_metrics": [{"name": "Logloss"}],
+                "test_metrics": [{"name": "Logloss"}, {"name": "AUC"}],
+            },
+            "iterations": [{"learn": [1 / n], "test": [2 / n, n / 8], "iteration": n} for n in range(1, 5)],
+        },
+        ("test/AUC", 4, "0.5"),
+    ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
         "history.json",
@@ -705,6 +728,22 @@ def test_a_bar_that_only_carriage_returns_end_is_a_log_when_nothing_grows(tmp_pa
 def test_a_column_that_pandas_numbers_has_the_name_of_the_file(tmp_path):
     write(tmp_path / "loss.csv", [",0", *(f"{n},{1 / (n + 1)}" for n in range(8))])
     assert {tag for tag, _, _ in read(tmp_path)} == {"loss"}
+
+
+def test_the_only_column_of_fractions_has_the_name_of_the_file(tmp_path):
+    write(tmp_path / "loss.txt", [f"{(7 * n) % 13:06} {1 / (n + 1)}" for n in range(20)])
+    assert "loss" in {tag for tag, _, _ in read(tmp_path)}
+
+
+def test_epochs_count_where_the_steps_within_them_do_not(tmp_path):
+    header = "epoch,steps,cosine_pearson,cosine_spearman"
+    write(
+        tmp_path / "similarity_evaluation_sts-dev_results.csv",
+        [header, *(f"{n},-1,{0.5 + n / 50},{0.5 + n / 60}" for n in range(12))],
+    )
+    points = [(step, value) for tag, step, value in read(tmp_path) if tag == "cosine_pearson"]
+    assert len({step for step, _ in points}) == 12
+    assert points == sorted(points)
 
 
 def test_numbers_before_a_traceback_are_read(tmp_path):
