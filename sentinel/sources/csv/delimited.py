@@ -45,6 +45,9 @@ MAX_LABEL = 40
 MAX_LABELS = 64
 """Texts of a column that name series; of one with more none does."""
 
+_GAP = lazy_pattern(r"\s{2,}")
+"""What stands between names of several words in a header."""
+
 _RULE_CHARACTERS = "-=+|: \u2500\u2501\u2502\u253c"
 """What a rule below the header of a table is made of."""
 
@@ -195,7 +198,10 @@ class Table:
             above = first
             first += 1
         if 0 <= above < len(rows):
-            self._name_columns(rows[above], rows[first:])
+            names = rows[above]
+            if self.delimiter == " " and len(of_words := _GAP.split(head[above].strip())) == self._width:
+                names = of_words
+            self._name_columns(names, rows[first:])
             rows = [without(row, self._blank) for row in rows]
         self._choose(rows[first:])
         for line in head[first:]:

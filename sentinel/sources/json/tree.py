@@ -126,7 +126,7 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
     if isinstance(node, list):
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
-        node = _with_named_errors(node)
+        node = _with_named_errors(_with_named_cells(node))
         if _is_by_step(node):
             rows = [{"step": int(key), **value} for key, value in node.items() if isinstance(value, Mapping)]
             if rows:
@@ -146,6 +146,16 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
                 yield from _of_numbers(value, path, steps)
             else:
                 yield from _series_below(value, path, name, depth + 1)
+
+
+def _with_named_cells(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a table of W&B or of pandas, which names its columns apart, with its rows as objects."""
+    columns = node.get("columns")
+    rows = node.get("data")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return node
+    names = [str(column) for column in columns]
+    return {"rows": [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]}
 
 
 def _with_named_errors(node: Mapping[str, Any]) -> Mapping[str, Any]:

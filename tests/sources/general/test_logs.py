@@ -211,6 +211,13 @@ TABLES = {
         "similarity_evaluation_sts-dev_results.csv",
         ["epoch,steps,cosine_pearson,cosine_spearman", *(f"{n},-1,0.{n}25,0.{n}5" for n in range(5))],
         ("cosine_spearman", 4, "0.45"),
+    "names of several words, as scikit-learn's boosting prints them": (
+        "train.log",
+        [
+            "      Iter       Train Loss   Remaining Time ",
+            *(f"{n:10} {1 / n:16.4f} {'1.23m':>16}" for n in range(1, 6)),
+        ],
+        ("Train Loss", 5, "0.2"),
     ),
     "bars": (
         "history.txt",
@@ -292,6 +299,11 @@ DOCUMENTS = {
             "iterations": [{"learn": [1 / n], "test": [2 / n, n / 8], "iteration": n} for n in range(1, 5)],
         },
         ("test/AUC", 4, "0.5"),
+    ),
+    "a table of W&B, whose columns are named apart": (
+        "reward_history.json",
+        {"columns": ["step", "reward"], "data": [[10 * n, n / 4] for n in range(1, 5)]},
+        ("reward", 40, "1.0"),
     ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
