@@ -4,7 +4,8 @@ One array may count the steps, and each other has a value, or a row of values, f
 mean counts: of Stable-Baselines3 a row holds the episodes of one evaluation. An archive is saved anew as a
 whole; an array of Python objects is never unpickled, and left out.
 
-Like a table, an archive is a log if it names metrics beside a counter that grows, or if it has the name of a
+An array alone, such as ``rewards.npy``, is a curve if its file is called after a metric. Like a table, an
+archive is a log if it names metrics beside a counter that grows, or if it has the name of a
 log.
 """
 
@@ -35,6 +36,12 @@ MAX_BYTES = 1 << 26
 
 MAX_ARRAYS = 1 << 14
 """Arrays of an archive. One with more is data."""
+
+MAX_CURVES = 24
+"""Files of one array each, with the name of a metric, in a directory. More are data."""
+
+MIN_POINTS = 3
+"""Numbers of an array that is a curve."""
 
 _ENDING = ".npz"
 _MEMBER = ".npy"
@@ -69,14 +76,16 @@ class _TornError(Exception):
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
-    """Yield the archives among the names of one directory that are logs."""
-    for name in names:
-        if name.endswith(_ENDING) and _is_log(directory / name):
+    """Yield the archives among the names of one directory that are logs, and the arrays that are curves."""
+    arrays = [name for name in names if name.endswith(_MEMBER) and says_metric(name.removesuffix(_MEMBER))]
+    archives = [name for name in names if name.endswith(_ENDING)]
+    for name in [*archives, *(arrays if len(arrays) <= MAX_CURVES else ())]:
+        if _is_log(directory / name):
             yield Run(directory / name, FORMAT, Archive(directory / name))
 
 
 class Archive(msgspec.Struct, frozen=True):
-    """One archive."""
+    """One archive, or the file of one array."""
 
     path: Path
 
@@ -107,6 +116,8 @@ class Archive(msgspec.Struct, frozen=True):
 def _is_log(path: Path) -> bool:
     try:
         with open_log(path) as file:
+            if path.suffix == _MEMBER:
+                return len(_rows(path, file)) >= MIN_POINTS
             with _opened(path, file) as archive:
                 if not _is_named_log(path.stem, [*_tags(archive).values()]):
                     return False
@@ -131,6 +142,8 @@ def _rows(path: Path, file: BinaryIO) -> list[dict[str, float]]:
 
     Raises OSError, `BrokenError`, and `_TornError` for an archive without an end.
     """
+    if path.suffix == _MEMBER:
+        return _rows_of_one(path, file)
     with _opened(path, file) as archive:
         arrays = {
             tag: array
@@ -172,18 +185,40 @@ def _tags(archive: zipfile.ZipFile) -> Mapping[str, str]:
 def _array(path: Path, archive: zipfile.ZipFile, name: str) -> NDArray[Any] | None:
     """Return an array of numbers that has rows; None for any other. Raises `BrokenError`."""
     try:
-        data = io.BytesIO(archive.read(name + _MEMBER))
-        major, _ = array_format.read_magic(data)
-        header = array_format.read_array_header_1_0 if major == 1 else array_format.read_array_header_2_0
-        shape, is_transposed, kind = header(data)
-        rest = data.getbuffer()[data.tell() :]
-        if kind.kind not in _NUMBERS or not shape or 0 in shape:
-            return None
-        numbers = np.frombuffer(rest, kind).astype(kind if kind.kind in "iu" else np.float64)
-        return numbers.reshape(shape, order="F" if is_transposed else "C")
+        return _numbers(archive.read(name + _MEMBER))
     except _BROKEN as error:
         problem = f"is broken ({error}), so the archive is not read until it is saved again"
         raise BrokenError(path, f"array {name}", problem) from None
+
+
+def _rows_of_one(path: Path, file: BinaryIO) -> list[dict[str, float]]:
+    """Return the rows of a file with one array, which has the name of the file.
+
+    Raises OSError, `BrokenError`, and `_TornError` for an array that is shorter than it says.
+    """
+    data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise BrokenError(path, _LIST, f"holds more than {MAX_BYTES >> 20} MiB and is not read")
+    try:
+        numbers = _numbers(data)
+    except _BROKEN:
+        raise _TornError from None
+    if numbers is None or numbers.ndim > 1:
+        return []
+    return [{path.stem: value} for value in numbers.tolist()]
+
+
+def _numbers(data: bytes) -> NDArray[Any] | None:
+    """Return the numbers of an array that has rows; None for any other. Raises one of `_BROKEN`."""
+    text = io.BytesIO(data)
+    major, _ = array_format.read_magic(text)
+    header = array_format.read_array_header_1_0 if major == 1 else array_format.read_array_header_2_0
+    shape, is_transposed, kind = header(text)
+    if kind.kind not in _NUMBERS or not shape or 0 in shape:
+        return None
+    numbers = np.frombuffer(data, kind, offset=text.tell())
+    numbers = numbers.astype(kind if kind.kind in "iu" else np.float64)
+    return numbers.reshape(shape, order="F" if is_transposed else "C")
 
 
 def _means(array: NDArray[Any]) -> NDArray[Any]:

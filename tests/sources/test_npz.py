@@ -102,3 +102,31 @@ def test_an_array_that_is_shorter_than_it_says_is_complained_about(tmp_path):
     assert not reader.points
     assert len(reader.read_issues) == 1
     assert f"{path} at array " in reader.read_issues[0]
+
+
+def test_an_array_that_is_called_after_a_metric_is_a_curve(tmp_path):
+    np.save(tmp_path / "ppo_rewards.npy", np.arange(5, dtype=np.int32))
+    np.save(tmp_path / "features.npy", np.ones(5))
+    np.save(tmp_path / "loss_surface.npy", np.ones((5, 5)))
+    np.save(tmp_path / "scores.npy", np.array([NeverUnpickled()], dtype=object))
+    assert found(tmp_path) == ["ppo_rewards.npy"]
+    reader = Reader(tmp_path).poll()
+    assert reader.points == [("ppo_rewards", row + 1, f"{row}.0") for row in range(5)]
+    np.save(tmp_path / "ppo_rewards.npy", np.arange(7, dtype=np.int32))
+    assert reader.poll().points[5:] == [("ppo_rewards", 6, "5.0"), ("ppo_rewards", 7, "6.0")]
+
+
+def test_an_array_that_is_being_written_waits(tmp_path):
+    path = tmp_path / "rewards.npy"
+    np.save(path, np.arange(9.0))
+    reader = Reader(tmp_path).poll()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-4])
+    assert len(reader.poll().points) == 9
+    assert not reader.read_issues
+
+
+def test_many_arrays_are_data(tmp_path):
+    for number in range(npz.MAX_CURVES + 1):
+        np.save(tmp_path / f"score_{number}.npy", np.arange(9.0))
+    assert not found(tmp_path)

@@ -211,6 +211,7 @@ TABLES = {
         "similarity_evaluation_sts-dev_results.csv",
         ["epoch,steps,cosine_pearson,cosine_spearman", *(f"{n},-1,0.{n}25,0.{n}5" for n in range(5))],
         ("cosine_spearman", 4, "0.45"),
+    ),
     "names of several words, as scikit-learn's boosting prints them": (
         "train.log",
         [
