@@ -169,13 +169,6 @@ class Detector(Declaration, frozen=True, kw_only=True):
         """Whether its rule or its cards judge the run so far as a whole at interims."""
         return self.at_interims or self.at_stages or bool(self.reads)
 
-    @cached_property
-    def _is_asked_at_all_interims(self) -> bool:
-        """Whether it judges the run as a whole at all interims, and not at the stages of the plan alone."""
-        from sentinel.detectors.reading.opinion import any_grows
-
-        return self.at_interims or any_grows(self.reads)
-
     @property
     def due(self) -> "pl.Expr":
         """Holds for the rows of a WINDOW frame that the detector judges now."""
@@ -208,7 +201,7 @@ class Detector(Declaration, frozen=True, kw_only=True):
             usual = None if is_usual else self._of_rule(points, {})
             found = with_opinion(points, found, self.reads, usual=usual, bar=bar, every=self.every)
         if self.judges_whole:
-            found = found.with_columns(schema.at_interims(at_all=self._is_asked_at_all_interims))
+            found = found.with_columns(schema.at_interims(self.reads, at_all=self.at_interims))
         findings = _collected(
             found.filter(self.due).select(*FINDINGS, VALUE, *self.evidence).sort(schema.SERIES, schema.INDEX)
         )

@@ -1,24 +1,30 @@
 """When a run that goes on is judged as a whole, as if it were over: at interims, few and far between.
 
-There are two for each doubling of a series: at 5, 7, 10, 15, 20, 30, 40, 60, 80, ... points. Which rows are
-interims depends on the number of points alone, and so on no poll. A run with a plan is judged as well where
-it has done so large a share of it as one of `STAGES`.
+The first lie close together, as each of few points says more: at 5, 6, 7, 8, 10, 12, 14, 16 and 20. Then
+there are two for each doubling: at 30, 40, 60, 80, ... points. Which rows are interims depends on the number
+of points alone, and so on no poll. A run with a plan is judged as well where it has done so large a share of
+it as one of `STAGES`.
 
 Of a run without a plan nobody knows how early it is. There counts what stood at all interims while the log
-grew: to twice its length, or whatever a rule asks.
+grew: to twice its length, or whatever a rule or a card asks.
 """
+
+from bisect import bisect_right
 
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST = 5
-"""Points at which the first interim lies."""
+EARLY = 5, 6, 7, 8, 10, 12, 14, 16, 20
+"""Points at which the first interims lie."""
 
 STAGES = 1 / 2, 2 / 3, 0.85
 """Shares of the plan after which a run is judged as a whole."""
 
 AT_ONCE = 1.0
 """Times to which a log has to have grown for what is told at its first interim."""
+
+AGAIN = 1.1
+"""The same of what a second interim in a row has to find."""
 
 TWICE = 2.0
 """The same of what may be over at the next one: it stood while half of the log was written."""
@@ -29,16 +35,18 @@ THRICE = 3.0
 
 def next_interim(rows: int) -> int:
     """Return the first number of points above ``rows`` at which a series is judged as a whole."""
-    interim = FIRST
+    if rows < EARLY[-1]:
+        return EARLY[bisect_right(EARLY, rows)]
+    interim = EARLY[-1]
     while interim <= rows:
         interim *= 2
     between = interim * 3 // 4
-    return between if interim > FIRST and between > rows else interim
+    return between if between > rows else interim
 
 
 def is_interim(rows: int) -> bool:
     """Return whether a series of so many points is judged as a whole."""
-    return rows >= FIRST and next_interim(rows - 1) == rows
+    return next_interim(rows - 1) == rows
 
 
 def stages_done(plan_shares: NDArray[np.float64]) -> NDArray[np.int64]:

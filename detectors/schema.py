@@ -55,6 +55,9 @@ BELOW = "bad_below"
 SKIPPED = "skip_reason"
 EXCUSED = "excused"
 """A column of a rule where it has one: what is found of the row is right, so no score card speaks either."""
+OUTRANKED = "outranked"
+"""A column of a rule where it has one: something else outranks what is judged, so no score card speaks at
+interims that are no stages of the plan."""
 LOOK = "look"
 INTERIM = "interim"
 
@@ -147,15 +150,17 @@ def grown(at_once: pl.Expr, times: Mapping[str, float]) -> pl.Expr:
     return pl.when(is_sure).then(AT_ONCE).otherwise(needed).alias(GROWN)
 
 
-def at_interims(*, at_all: bool) -> pl.Expr:
+def at_interims(claims: Collection[str], *, at_all: bool) -> pl.Expr:
     """Return to how many times its length a log has to have grown while the run so far as a whole showed what
-    a rule pages of; 0 where it does not page, null in rows in which it does not judge the whole.
+    a rule, or a card of ``claims``, pages of; 0 where the rule does not page, null in rows in which it does
+    not judge the whole.
 
     It judges it ``at_all`` interims, or at the stages of the plan alone.
     """
     pages = ~pl.col(OVER) & (pl.col(SEVERITY) >= Severity.WARNING)
-    judges = pl.col(SUMS_UP) & (at_all | pl.col(OVER) | pl.col(STAGE).is_not_null())
-    return pl.when(judges).then(pl.when(pages).then(GROWN).otherwise(0.0)).alias(INTERIM)
+    judges = at_all | pl.col(OVER) | pl.col(STAGE).is_not_null()
+    grown_to = pl.when(pages & (judges | pl.col(VARIANT).is_in([*claims]))).then(GROWN)
+    return pl.when(SUMS_UP).then(pl.coalesce(grown_to, pl.when(judges).then(0.0))).alias(INTERIM)
 
 
 class Last(msgspec.Struct, frozen=True):

@@ -18,10 +18,10 @@ from sentinel.detectors.verdict import verdicts
 from sentinel.replays.replaying import replay
 from tests.test_conclusion import follow, read, write
 
-INTERIMS = [5, 7, 10, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
+INTERIMS = [5, 6, 7, 8, 10, 12, 14, 16, 20, 30, 40, 60, 80, 120, 160, 240, 320, 480, 640, 960]
 
 
-def test_there_are_two_interims_for_each_doubling():
+def test_interims_lie_close_together_at_first_and_then_there_are_two_for_each_doubling():
     assert [rows for rows in range(1000) if is_interim(rows)] == INTERIMS
     assert [next_interim(rows) for rows in range(1000) if is_interim(rows + 1)] == INTERIMS
 
@@ -93,7 +93,7 @@ def values(high):
 
 def test_it_is_told_at_an_interim_and_over_at_one(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50)))
-    assert told(*judge(tmp_path / "a.jsonl")) == [("firing", 14, None), ("resolved", 14, 59)]
+    assert told(*judge(tmp_path / "a.jsonl")) == [("firing", 13, None), ("resolved", 13, 59)]
 
 
 def test_what_is_high_in_between_is_not_told(tmp_path):
@@ -124,6 +124,15 @@ def test_it_is_told_at_once_where_a_stage_of_the_plan_is_done(tmp_path, rule):
     assert told(*judge(tmp_path / "a.jsonl", (rule,))) == [("firing", 20, None), ("resolved", 20, 27)]
 
 
+@pytest.mark.parametrize(("grows", "expected"), [(False, [("firing", 30, None)]), (True, [])])
+def test_a_total_that_grows_counts_steps_and_is_no_plan(tmp_path, grows, expected):
+    with (tmp_path / "a.jsonl").open("w") as file:
+        for step in range(40):
+            total = 29 + step if grows else 60
+            file.write(json.dumps({"step": step, "total_steps": total, "train/loss": 0.9}) + "\n")
+    assert told(*judge(tmp_path / "a.jsonl", (high_at_the_end,))) == expected
+
+
 def test_a_rule_that_waits_for_the_end_is_not_heard_at_other_interims(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 100)))
     pipeline, run_pipeline = judge(tmp_path / "a.jsonl", (high_at_the_end,))
@@ -145,7 +154,7 @@ def test_an_interim_knows_other_signals_up_to_its_row(tmp_path):
 def test_a_run_that_ends_otherwise_takes_it_back(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50))[:56])
     pipeline, run_pipeline = judge(tmp_path / "a.jsonl")
-    assert told(pipeline, run_pipeline) == [("firing", 14, None)]
+    assert told(pipeline, run_pipeline) == [("firing", 13, None)]
     (advance,) = pipeline.finalize([run_pipeline])
     assert [change.incident.resolved_step for change in advance.changes] == [55]
 
@@ -294,3 +303,45 @@ def test_a_noisy_loss_that_falls_no_lower_is_told_once_it_stood_while_the_log_gr
     log = tmp_path / "metrics.jsonl"
     write(log, [round(value, 5) for value in loss])
     assert first_told(log, "flat-loss-at-init", "never-fell") == 119
+
+
+RISES = 0.71, 0.729, 0.726, 0.697, 0.791, 0.813, 0.828, 0.913, 0.967
+
+
+def rising(losses, **series):
+    """Return losses of a training that memorises, with these on held-out data, and an accuracy that falls."""
+    epoch = np.arange(len(losses))
+    of_accuracy = {} if series else {"val_accuracy": 0.7 - 0.02 * (epoch % 3)}
+    return {"train_loss": 0.77 * np.exp(-epoch / 7), "val_loss": losses, **of_accuracy, **series}
+
+
+def test_a_held_out_loss_that_rises_far_is_told_at_two_interims_in_a_row(tmp_path):
+    log = log_of_epochs(tmp_path / "training.csv", **rising(RISES))
+    assert first_told(log, "generalization-gap", "memorises") == 6
+
+
+def test_a_held_out_loss_that_comes_down_between_two_interims_is_not_told(tmp_path):
+    log = log_of_epochs(tmp_path / "training.csv", **rising([*RISES[:5], *[0.6] * 5]))
+    assert first_told(log, "generalization-gap", "memorises") is None
+
+
+@pytest.mark.parametrize("metric", ["val_accuracy", "metrics/mAP50-95"])
+def test_a_held_out_loss_that_its_metric_outranks_waits_for_the_end(tmp_path, metric):
+    better = np.arange(9) / 20 if metric == "val_accuracy" else 0.3 - 0.02 * (np.arange(9) % 3)
+    log = log_of_epochs(tmp_path / "training.csv", **rising(RISES, **{metric: better}))
+    assert first_told(log, "generalization-gap", "memorises") in (None, 9)
+
+
+def test_few_evaluations_that_stand_above_the_best_are_told_before_the_end(tmp_path):
+    losses = 0.5, 0.65, 0.8, 1.0, 0.62, 1.1, 0.9, 1.0, 0.8, 1.5, 1.1
+    epoch = np.arange(len(losses))
+    series = {"train_loss": 0.4 + 0.6 * np.exp(-epoch / 3), "val_loss": losses}
+    log = log_of_epochs(tmp_path / "training.csv", **series)
+    assert first_told(log, "generalization-gap", "rises") == 7
+
+
+def test_a_card_that_pages_at_a_look_need_not_wait_for_what_the_rule_finds_at_an_interim(tmp_path):
+    losses = 0.5, 0.53, 0.51, 0.54, 0.54, 0.57, 0.48, 0.56, 0.59, 0.67, 0.81, 0.74, 0.69, 0.68
+    series = rising(losses, train_loss=0.3 + 0.5 * np.exp(-np.arange(14) / 5))
+    log = log_of_epochs(tmp_path / "training.csv", **series)
+    assert first_told(log, "generalization-gap", "memorises") == 10

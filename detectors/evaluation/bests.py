@@ -5,7 +5,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.schema import ENDED, INDEX, SERIES, VALUE
+from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     Floats,
@@ -193,13 +193,13 @@ def _steady(scale: str) -> pl.Expr:
 
 
 def ends_above() -> pl.Expr:
-    """Return whether a run with few evaluations is over and ended above its best, by `with_gap`.
+    """Return whether a run with few evaluations stands above its best, by `with_gap`, as it must not end.
 
     The accuracy, if there is one, is off its best.
     """
     off_best = (pl.col("metric_off") > OFF_BEST).fill_null(True)
     above = [pl.col(name) > least for name, least in ENDS.items()]
-    return pl.all_horizontal(pl.col(ENDED), "short", *above, pl.col("kept") < FELL, off_best).fill_null(False)
+    return pl.all_horizontal("short", *above, pl.col("kept") < FELL, off_best).fill_null(False)
 
 
 def _compare(frame: pl.DataFrame, due: pl.DataFrame) -> dict[str, Floats]:

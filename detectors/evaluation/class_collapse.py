@@ -9,8 +9,8 @@ best or, below 80 %, for most of the run; one that had only 2 or 3 values there,
 that stayed at 1/n for eight (five if the loss began above ln n or does not fall, three if both are those of a
 guess to the third digit) while the held-out loss was never below ln n, as if guessing among n classes; and a
 training accuracy that did not rise while the loss fell by a tenth or to nothing. So it is at a stage of a
-known plan. While it goes on, at 10, 15, 20, 30, 40, 60, ... evaluations: a held-out accuracy that rests below
-its best for ten, and after 30 % of a known plan one that guesses or had few values.
+known plan. While it goes on, at 10, 12, 14, 16, 20, 30, 40, 60, ... evaluations: a held-out accuracy that
+rests below its best for ten, and after 30 % of a known plan one that guesses or had few values.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in its
 plot. One tells at the end of a metric that rests at a poor level, on the data of the training as well, while
 the training loss rests, too.

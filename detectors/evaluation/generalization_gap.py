@@ -15,7 +15,9 @@ excuses them that became better: an accuracy on pairs below that of a coin does 
 evaluations, or four, each is worse than the one before and the last one 8 % above the first, while the
 training loss fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
-At a stage of a known plan the run is judged as if it were over.
+At a stage of a known plan the run is judged as if it were over. Without one, what is said of its last three
+evaluations is told of a run that goes on where two interims in a row show it (at 7, 8, 10, 12, 14, 16, 20,
+30, 40, ... evaluations), but of no detector or segmenter whose own metric is logged.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
 
@@ -62,8 +64,22 @@ from sentinel.detectors.evaluation.bests import (
     with_gap,
 )
 from sentinel.detectors.evidence import Measure, Unit
+from sentinel.detectors.interims import AGAIN
 from sentinel.detectors.reading.standing import AT_BEST
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE, Course, Mean, Standing
+from sentinel.detectors.schema import (
+    EXCUSED,
+    GROWN,
+    INDEX,
+    OUTRANKED,
+    SERIES,
+    SUMS_UP,
+    VALUE,
+    Course,
+    Mean,
+    Standing,
+    grown,
+    is_concluded,
+)
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import is_of, recent_max, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
@@ -73,6 +89,7 @@ TREND = 2.4  # standard deviations of the trend since the best that tell a rise 
 RISES = 1.2  # the same beside a rise above the noise
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
 MIN_NOISES = 2.5  # of the noise: a rise that a trend alone tells
+ENOUGH = 7  # evaluations of a run that goes on that may tell what they would at its end
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
 MIN_LEFT = 0.4  # of the training loss at the best, down to which it lowers the noises that are needed
@@ -102,10 +119,14 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 
 @detector(
     judges=(Signal.EVAL_LOSS, *COSTS),
-    uses=(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN, *map(Standing, OUTRANKS)),
+    uses=(
+        *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN),
+        *OUTRANKS,
+        *map(Standing, OUTRANKS),
+    ),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
-    at_stages=True,
+    at_interims=True,
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
@@ -147,7 +168,7 @@ def generalization_gap(
     signed = pl.col("signed")
     level = pl.col("level")
     best = pl.col("best")
-    ends = ends_above() | pl.col("unlearned")
+    ends = (_may_be_over() & ends_above()) | pl.col("unlearned")
     noises = (
         pl.when(~pl.col("short"))
         .then(least_noises_long)
@@ -162,15 +183,17 @@ def generalization_gap(
     is_far = pl.col("stays") > far * _required(FAR_LEFT)
     trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
     risen = clear | trends | ends
-    # An accuracy that ended off its best does not hold.
-    slack = pl.when(ends).then(-1.0).otherwise(metric_slack)
-    holds = pl.col("metric") >= pl.col("metric_then") - slack
+    held = pl.col("metric") >= pl.col("metric_then") - metric_slack
+    holds = held & ~ends  # an accuracy that ended off its best does not hold
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
     may_be_chance = first_is_best & ((pl.col(INDEX) < FIRST) | ~sure) & ~_learned()
     rose = of_loss & pl.col("rose")
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
+    is_doubtful = (held & (patient | signed)) | may_be_chance | ~(clear | memorises)
+    needs_the_end = (rose | (ends & ~((clear | trends) & ~is_doubtful))).fill_null(False)
+    stands = dict.fromkeys(("metric-holds", "rises", "loses"), AGAIN)
     return verdicts(
         with_gap(
             points.with_columns(
@@ -178,7 +201,9 @@ def generalization_gap(
             )
         )
         .fill_nan(None)
-        .with_columns((_detects_better() | pl.col("solved")).alias(EXCUSED)),
+        .with_columns(
+            (_detects_better() | pl.col("solved")).alias(EXCUSED), _is_outranked().alias(OUTRANKED)
+        ),
         found={
             "rose": rose,
             "loses": of_loss & risen & signed,
@@ -189,16 +214,19 @@ def generalization_gap(
             "rises": of_loss & risen & ~holds.fill_null(False),
         },
         lasts=of_loss & ((rise > least / 2) | rose),
-        severities={
-            INFO: pl.col(EXCUSED)
-            | (~(ends | rose) & ((holds & (patient | signed)) | may_be_chance | ~(clear | memorises)))
-        },
+        severities={INFO: pl.col(EXCUSED) | (~(ends | rose) & is_doubtful)},
         judged={
             SkipReason.FEW_POINTS: (pl.col(INDEX) >= SHORT) | rose,
             SkipReason.EXPLAINED: ~of_loss | rose | _widens().fill_null(True),
         },
         above=(best + (level - best) / ONSET).fill_null(pl.col("first")),
-    )
+    ).with_columns(pl.when(needs_the_end).then(grown(rose, stands)).otherwise(0.0).alias(GROWN))
+
+
+def _may_be_over() -> pl.Expr:
+    """Return whether a run is over, or judged as if it were, at an interim of enough evaluations."""
+    tells = (pl.col(INDEX) + 1 >= ENOUGH) & ~_is_outranked() & ~_is_solved()
+    return is_concluded() | (pl.col(SUMS_UP) & tells)
 
 
 def _rose_at_each_of_few() -> pl.Expr:
@@ -211,7 +239,7 @@ def _rose_at_each_of_few() -> pl.Expr:
     falls = ((value <= value.shift(1).over(SERIES)) & ~is_first).cum_sum().over(SERIES) > 0
     rises = ~falls & (value > (1 + ENDS["rise"]) * first) & (first > 0)
     is_few = pl.col(INDEX).is_in([SHORT - 1, SHORT])
-    return pl.col(ENDED) & is_few & rises & _memorises(FELL) & ~was_resumed()
+    return is_concluded() & is_few & rises & _memorises(FELL) & ~was_resumed()
 
 
 def _ends_above_the_first() -> pl.Expr:
@@ -222,7 +250,7 @@ def _ends_above_the_first() -> pl.Expr:
     first = start_value(VALUE)
     stands = value.rolling_min(SHORT).over(SERIES) > (1 + ENDS["rise"]) * first
     is_few = pl.col(INDEX).is_between(SHORT, LONG_FROM)
-    is_above = pl.col(ENDED) & is_few & stands & (first > 0) & _memorises(LEARNED) & ~was_resumed()
+    is_above = _may_be_over() & is_few & stands & (first > 0) & _memorises(LEARNED) & ~was_resumed()
     return is_above.fill_null(False)
 
 
@@ -245,6 +273,11 @@ def _course(signal: Signal) -> tuple[pl.Expr, pl.Expr]:
     """Return where a signal of a run that is over began and ended."""
     course = pl.col(Course(signal).column).list
     return course.first(), course.last()
+
+
+def _is_outranked() -> pl.Expr:
+    """Return whether the loss is that of a detector or segmenter, which its metric outranks."""
+    return pl.any_horizontal(pl.col(metric).is_not_null() for metric in OUTRANKS)
 
 
 def _detects_better() -> pl.Expr:

@@ -3,16 +3,16 @@
 ## What it catches
 A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %; at two if two parts of
-the training loss are exactly 0, those of boxes. A score such as Dice
-or F1 needs 25, or 10 while the training loss has fallen so far; while the run goes on all of the first 10, 15
-or 20. Of a run that is over, all of 4 are enough, and all of 3 of a score. Five in a row are enough of a
-metric that was above 0 before, and of a run that is over the last four, if these are more than half. Nothing
-is said where the same metric of another class or threshold is above 0. And at the end an average precision or
-an overlap that never passed 0.01 at ten evaluations or more, and does not begin to rise. A score that was
-below 0 at all of five evaluations or more of a run that is over is worse than a guess, unless it came half
-way up; one of both signs, such as a correlation, that was always within 0.05 of 0 is no better; so is an
-error rate that was never below 1, at 25 evaluations while the run goes on. At a stage of a
-known plan the run is judged as if it were over.
+the training loss are exactly 0, those of boxes. A score such as Dice or F1 needs 25, or 10 while the training
+loss has fallen so far; while the run goes on all of the first 10, 12, 14, 16 or 20. Of a run that is over,
+all of 4 are enough, and all of 3 of a score. Five in a row are enough of a metric that was above 0 before,
+and of a run that is over the last four, if these are more than half. Nothing is said where the same metric of
+another class or threshold is above 0. And at the end an average precision or an overlap that never passed
+0.01 at ten evaluations or more, and does not begin to rise. A score that was below 0 at all of five
+evaluations or more of a run that is over is worse than a guess, unless it came half way up; one of both
+signs, such as a correlation, that was always within 0.05 of 0 is no better; so is an error rate that was
+never below 1, at 25 evaluations while the run goes on. At a stage of a known plan the run is judged as if it
+were over.
 Score cards are read as well, while the run goes on and at its end: a metric that never
 left its start, or a score that a coin would get, such as an area under the curve of one half.
 

@@ -5,11 +5,12 @@ A supervised loss whose last third (at most 200 points) stands where its first t
 `least_fall` with 95 % confidence, a little more at the cost of guessing. A sure fall below 3.5 % crawls. At
 the end a loss that came down to guessing is flat, too, 40 points with a sure fall below 1 %, and few that end
 no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gained under 0.05, 10 within 5 %.
-So it is while the run goes on, at 10, 15, 20, 30, 40, 60, ... points: if all are alike (20 of batches without
-a plan); or with noise below 9 %, neither at its lowest nor surely lower, with a plan, or from 20 points on at
-guessing or in 20 epochs. What the end would tell is told at a stage of a known plan, and without one once it
-stood at all of these points while the log grew to twice its length, from 40 points of smooth epochs or 300
-steps on; a loss that ends no lower from 10 points on, while it grew to three times its length.
+So it is while the run goes on, at 10, 12, 14, 16, 20, 30, 40, 60, ... points: if all are alike (20 of batches
+without a plan); or with noise below 9 %, neither at its lowest nor surely lower, with a plan, or from 20
+points on at guessing or in 20 epochs. What the end would tell is told at a stage of a known plan, and without
+one once it stood at all of these points while the log grew to twice its length, from 40 points of smooth
+epochs or 300 steps on; a loss that ends no lower at 20 points or more, while it grew to three times its
+length.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -44,10 +45,22 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.interims import THRICE, TWICE
+from sentinel.detectors.interims import AT_ONCE, THRICE, TWICE
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import planned_steps, warms_up
-from sentinel.detectors.schema import EXCUSED, INDEX, SIGNAL, STEP, SUMS_UP, VALUE, First, grown, is_concluded
+from sentinel.detectors.schema import (
+    EXCUSED,
+    GROWN,
+    INDEX,
+    SIGNAL,
+    STEP,
+    SUMS_UP,
+    VALUE,
+    VARIANT,
+    First,
+    grown,
+    is_concluded,
+)
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
@@ -227,7 +240,16 @@ def flat_loss_at_init(
         lasts=~pl.col("fell") | rose,
         severities={WARNING: flat & (pl.col("settled") | guesses | over | (most < least_fall / 2))},
         onset=pl.col(STEP) - pl.col("trained"),
-    ).with_columns(grown(_is_clear(least_steps), STOOD))
+    ).with_columns(_grown(least_steps))
+
+
+def _grown(least_steps: int) -> pl.Expr:
+    """Return to how many times its length a log has to have grown while interims found the same. What never
+    fell is told of few rows at the end alone.
+    """
+    needed = grown(_is_clear(least_steps), STOOD)
+    is_short = (pl.col(VARIANT) == "never-fell") & (pl.col("rows") < MIN_ROWS_FOR_THIRDS)
+    return pl.when(is_short & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
 
 
 def _is_clear(least_steps: int) -> pl.Expr:
@@ -275,7 +297,7 @@ def _may_stand(least_steps: int) -> pl.Expr:
 def _may_never_fall() -> pl.Expr:
     """Return whether a loss that is no lower than at its start may begin to tell at interims."""
     rests = pl.col("range") < PRECISION
-    return (pl.col("rows") >= MIN_ROWS_ALONE) & (rests | ~_creeps()) & _is_smooth()
+    return (rests | ~_creeps()) & _is_smooth()
 
 
 def _is_trial() -> pl.Expr:

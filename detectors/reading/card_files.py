@@ -73,18 +73,21 @@ def card_in(file: str, text: str) -> Card:
             _bar(f"{file}: running {n}", bar, over) for n, bar in enumerate(content.get("running", ()), 1)
         ),
         yields_to=content.get("yields_to", ""),
-        **_interims(file, content.get(INTERIMS, {})),
+        **_interims(f"{file}: {INTERIMS}", content.get(INTERIMS, {}), over),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
 
 
-def _interims(file: str, content: Any) -> dict[str, float]:
-    """Return when a card tells what it says at interims."""
-    if not isinstance(content, dict) or not content.keys() <= {GROWN, STAGE}:
-        raise CardError(f"{file}: {INTERIMS} has {GROWN}, {STAGE} and nothing else")
-    if not all(isinstance(value, int | float) and value > 0 for value in content.values()):
-        raise CardError(f"{file}: {INTERIMS} must have a number above 0 for each")
-    return {name: float(value) for name, value in content.items()}
+def _interims(where: str, content: Any, over: Bar) -> dict[str, Any]:
+    """Return when a card tells what it says at interims, and from which bar on, if not that at the end."""
+    if not isinstance(content, dict):
+        raise CardError(f"{where} must be a table")
+    times = {key: content[key] for key in (GROWN, STAGE) if key in content}
+    if not all(isinstance(value, int | float) and value > 0 for value in times.values()):
+        raise CardError(f"{where} must have a number above 0 for {GROWN} and {STAGE}")
+    bar = {key: value for key, value in content.items() if key not in times}
+    stricter = {"standing": _bar(where, {"least_points": over.least_points} | bar, over)} if bar else {}
+    return {name: float(value) for name, value in times.items()} | stricter
 
 
 def _kind(kinds: Any) -> str:

@@ -142,7 +142,8 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     and without any it waits for the end. It says nothing where the claim that it ``yields_to`` pages.
 
     At interims a run that goes on is read as if it were over. What is read there is told from the ``stage``
-    of the plan on, or once it stood at all interims while the log grew to ``grown`` times its length.
+    of the plan on, or, from the bar ``standing`` on if there is one, once it stood at all interims while the
+    log grew to ``grown`` times its length.
     """
 
     claim: str
@@ -157,6 +158,12 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     yields_to: str = ""
     grown: float = inf
     stage: float = inf
+    standing: Bar | None = None
+
+    @property
+    def at_interims(self) -> Bar:
+        """The bar at interims that are no stages."""
+        return self.standing or self.over
 
     @property
     def most(self) -> int:
@@ -166,13 +173,18 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     @property
     def measurements(self) -> frozenset[str]:
         """The names of all that it takes to read it."""
-        bounds = {name for bar in (self.over, *self.running) for name in (*bar.needs, *bar.excuses)}
+        bounds = {
+            name
+            for bar in (self.at_interims, self.over, *self.running)
+            for name in (*bar.needs, *bar.excuses)
+        }
         return frozenset({line.measurement for line in self.lines} | bounds)
 
     def raised(self, times: float) -> "Card":
         """Return the card with all bars raised. It pages nowhere where it did not before."""
         running = tuple(bar.raised(times) for bar in self.running)
-        return replace(self, over=self.over.raised(times), running=running)
+        standing = self.standing and self.standing.raised(times)
+        return replace(self, over=self.over.raised(times), running=running, standing=standing)
 
     def points(self, measured: Mapping[str, Floats]) -> Floats:
         """Return the points of each series by each line: lines x series."""

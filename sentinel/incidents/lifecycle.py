@@ -206,10 +206,8 @@ class IncidentTracker:
                 verdict.key, verdict.index, verdict.step, verdict.time, final=verdict.final
             )
         if track.waits(verdict):
-            if verdict.is_of_card or not track.streak:
-                track.see(verdict.look)
-                return
-            verdict = msgspec.structs.replace(verdict, interim=None)  # its rows alone tell it
+            track.see(verdict.look)
+            return
         if not track.findings:
             track.begin(verdict)
         track.count(verdict, 1, detector)

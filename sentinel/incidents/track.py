@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from sentinel.detectors.api import Cause, Declaration, Severity
+from sentinel.detectors.interims import next_interim
 from sentinel.detectors.reading.looks import Look
 from sentinel.incidents.incident import Change, Event, Incident, State
 from sentinel.incidents.text import Findings, summary, weighed
@@ -52,8 +53,9 @@ class Track(msgspec.Struct):
     final: bool = False  # it began with a verdict on a run that was over
     look: Look = Look.WELL  # the last one
     interim: bool = False  # the last one found what the rows before it did not show
-    doubt: int = 0  # rows at the first of the last interims, if all of them found the same; else 0
-    doubt_variant: str | None = None  # what they found
+    doubt: int = 0  # rows at the first of the last interims that found something; 0 if the last did not
+    doubt_until: int = 0  # rows at the last of them
+    doubt_growth: float = 0.0  # to how many times as many rows it has to stand
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -73,13 +75,21 @@ class Track(msgspec.Struct):
         self.time = verdict.time
 
     def waits(self, verdict: Verdict) -> bool:
-        """Return whether what an interim found has not stood for long enough yet."""
+        """Return whether what an interim found has not stood for long enough yet.
+
+        An interim at which a rule finds nothing says so, if it can judge at all; at which a card finds none,
+        there is no verdict.
+        """
         if verdict.interim is None or verdict.final:
             return False
         rows = verdict.index + 1
-        if not verdict.interim or verdict.variant != self.doubt_variant:
-            self.doubt = rows if verdict.interim else 0
-            self.doubt_variant = verdict.variant
+        goes_on = not verdict.is_of_card or rows <= next_interim(self.doubt_until)
+        if not verdict.interim:
+            self.doubt = 0
+        elif not self.doubt or verdict.interim != self.doubt_growth or not goes_on:
+            self.doubt = rows
+        self.doubt_until = rows
+        self.doubt_growth = verdict.interim
         return rows < verdict.interim * self.doubt
 
     def see(self, look: Look | None) -> None:
@@ -92,7 +102,9 @@ class Track(msgspec.Struct):
         was_judged = last.look is not None or last.interim is not None
         is_again = last.final and was_judged and not self.stays  # and was counted before
         self.see(last.look)
-        if last.interim is not None:
+        if last.interim and last.is_of_card:
+            self.look = max(self.look, Look.DOUBT)  # as a look would say here
+        elif last.interim is not None:
             self.interim = last.interim > 0 and (not self.streak or self.streak[-1] < last.severity)
         if not last.severity:
             self.streak = []

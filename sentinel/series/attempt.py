@@ -8,6 +8,7 @@ The way in which polls cut the stream never matters:
   that the plan has for it.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 
@@ -69,6 +70,7 @@ class Attempt(msgspec.Struct, array_like=True):
     left_out: dict[str, tuple[int, float]] = msgspec.field(default_factory=dict)
     standings: dict[str, Standing] = msgspec.field(default_factory=dict)  # by tag
     courses: dict[str, Buckets] = msgspec.field(default_factory=dict)  # by tag
+    stated_steps: float | None = None  # the first total that the log states, or less than any if it grew
 
     def next(self, number: int, specs: SeriesSpecs, *, goes_on: bool = True) -> "Attempt":
         """Return the attempt that begins where this one ends; it knows nothing of this one unless it
@@ -95,6 +97,7 @@ class Attempt(msgspec.Struct, array_like=True):
         for points in logged:
             if points.tag not in fresh:
                 self.left_out.setdefault(points.signal, (int(points.step[0]), float(points.time[0])))
+        fresh |= self._totals(fresh)
         self.context.extend(fresh | self._standings(fresh, specs), specs.uses | _PLANNED_SIGNALS, self.tags)
         complete = [*self._complete(specs, raw, fresh)]
         requests = [
@@ -159,8 +162,9 @@ class Attempt(msgspec.Struct, array_like=True):
         return courses
 
     def last(self, signal: Signal) -> float | None:
-        """Return the newest value of a signal that the specs or the plan ask for."""
-        return self.context.newest(self._first_tag(signal))
+        """Return the newest value of a signal that the specs or the plan ask for; None if it has none."""
+        value = self.context.newest(self._first_tag(signal))
+        return None if value is None or math.isnan(value) else value
 
     def _complete(
         self, specs: SeriesSpecs, raw: Mapping[str, Points], fresh: Mapping[str, Points]
@@ -208,6 +212,17 @@ class Attempt(msgspec.Struct, array_like=True):
                         replace(points, tag=derived.name(*tags), signal=derived.signal, value=value)
                     )
         return derived_points
+
+    def _totals(self, fresh: Mapping[str, Points]) -> dict[str, Points]:
+        """Return new points of the total steps. A total that grew counts steps, and from there on is none."""
+        tag = self._first_tag(Signal.TOTAL_STEPS)
+        if tag not in fresh:
+            return {}
+        total = fresh[tag].value
+        stated = float(total[0]) if self.stated_steps is None else self.stated_steps
+        is_count = np.logical_or.accumulate(total > stated)
+        self.stated_steps = -math.inf if is_count[-1] else stated
+        return {tag: fresh[tag].with_value(np.where(is_count, math.nan, total))}
 
     def _standings(self, fresh: Mapping[str, Points], specs: SeriesSpecs) -> dict[str, Points]:
         """Return how outcomes that a spec asks for stand at the looks among new points, by tag."""

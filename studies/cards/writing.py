@@ -54,9 +54,11 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _interims(content: Mapping[str, float]) -> list[str]:
+def _interims(content: Mapping[str, Any]) -> list[str]:
     """Return when a card tells what it says at interims, which no fit moves either."""
-    return [f"\n[{INTERIMS}]", *(f"{key} = {value}" for key, value in content.items())] if content else []
+    bounds = [line for key in ("needs", "excuses") for line in _bounds(key, content.get(key, {}))]
+    numbers = [f"{key} = {value}" for key, value in content.items() if not isinstance(value, Mapping)]
+    return [f"\n[{INTERIMS}]", *numbers, *bounds] if content else []
 
 
 def _running(bar: Mapping[str, Any]) -> list[str]:

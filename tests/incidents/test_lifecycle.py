@@ -420,3 +420,13 @@ def test_an_unknown_variant_is_named_after_its_detector():
 
 def test_severity_is_a_severity():
     assert isinstance(tracker().advance(rows("ww"))[0].incident.severity, Severity)
+
+
+@pytest.mark.parametrize(
+    ("interims", "told_at"), [([10, 12], 12), ([10, 14, 16], 16), ([20, 21, 30], 30), ([30, 60, 80], 80)]
+)
+def test_what_a_card_did_not_find_at_one_interim_has_to_stand_anew(interims, told_at):
+    incidents = tracker()
+    lines = [changed(rows("w", first=number - 1), interim=1.1, is_of_card=True) for number in interims]
+    changes = [incidents.advance(line) for line in lines]
+    assert [interims[n] for n, found in enumerate(changes) if timeline_of(found)] == [told_at]

@@ -14,11 +14,12 @@ from sentinel.series.stream import StreamState
 from sentinel.series.unmapped_shape import Life
 
 FORM = {
-    25: (
+    26: (
         "label unit position has_names attempts attempt plans units signals inventory_taker "
         "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
         "pace points profile_name tags",
-        "number sums tags raw_tags context joins partners series earlier left_out standings courses",
+        "number sums tags raw_tags context joins partners series earlier left_out standings courses "
+        "stated_steps",
         "head_rows recent_rows sliced plotted count position earlier head recent coarse checkpoint stages",
         "step numbers columns lists",
         "tag signal step time position value",

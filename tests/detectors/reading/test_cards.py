@@ -108,9 +108,13 @@ WRONG = {
     ),
     "interims of what": (
         HEAD + "[interims]\nshare = 0.5\n" + LINE,
-        "interims has grown, stage and nothing else",
+        "interims has least_points, page_from, needs",
     ),
-    "no growth": (HEAD + "[interims]\ngrown = 0\n" + LINE, "interims must have a number above 0"),
+    "a lower bar at interims": (
+        HEAD + "[interims]\ngrown = 2\npage_from = 3\n" + LINE,
+        "interims: page_from must lie above 4",
+    ),
+    "no growth": (HEAD + "[interims]\ngrown = 0\n" + LINE, "interims must have a number above 0 for grown"),
     "no TOML": ("claim = ", "Invalid value"),
 }
 
