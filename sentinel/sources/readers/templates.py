@@ -49,8 +49,22 @@ _WINDOW = lazy_pattern(
 )
 """What an average is of: "Avg reward last 100 episodes: 3.5"."""
 
-_WINDOW_ASIDE = lazy_pattern(r" \((1\d{0,6}) (?:eps?|episodes?|games?)\)(?=\s?[:=])", re.IGNORECASE)
-"""The same in parentheses: "Mean reward (100 episodes): 3.5"."""
+_WINDOW_ASIDE = lazy_pattern(
+    r" \((?:(?:(?:of|over) )?(?:the )?(?:last|past) (\d{1,7})"
+    r"(?: (?:eps?|episodes?|games?|steps|epochs|updates))?"
+    r"|(1\d{0,6}) (?:eps?|episodes?|games?))\)(?=\s{0,3}[:=])",
+    re.IGNORECASE,
+)
+"""The same in parentheses: "Mean reward (100 episodes): 3.5", "Mean reward (last 20): 3.5"."""
+
+_ON_PART = lazy_pattern(
+    r"(accuracy|acc|loss|error|f1|f1[ -]score|score)(?: of the (?:network|model))?"
+    r" (?:on|over) (?:the )?(?:\d{1,9} )?"
+    r"(train|training|test|testing|val|valid|validation|dev|eval|evaluation)"
+    r"(?:[ -](?:set|data|dataset|images|samples|examples|split))?(?=\s{0,3}[:=]| (?:is|was) )",
+    re.IGNORECASE,
+)
+"""The part of the data behind a name: "Accuracy of the network on the 10000 test images: 55 %"."""
 
 _DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
@@ -95,8 +109,10 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _PAD.sub("  ", line)
     if " last " in line or " over " in line:
         line = _WINDOW.sub(r" \1\2", line)
-    if " (1" in line:
-        line = _WINDOW_ASIDE.sub(r" (last\1)", line)
+    if " (" in line:
+        line = _WINDOW_ASIDE.sub(lambda window: f" (last{window[1] or window[2]})", line)
+    if " on " in line:
+        line = _ON_PART.sub(r"\2 \1", line)
     if "poch." in line:
         line = _DOTTED.sub("poch ", line)
     parts = NUMBER.split(line, MAX_SLOTS)

@@ -34,6 +34,7 @@ REWARDS = (
     "Avg_return",
     "Success",
     "mean_reward_test",
+    "Recompensa total",
 )
 METRICS = (
     "mAP50(B)",
@@ -62,6 +63,7 @@ METRICS = (
     "HR@10",
     "elo",
     "val/mIoU_0",
+    "Clean Acc",
 )
 ERRORS = ("PhonemeErrorRate", "wer", "cer", "class_error", "eval_wer", "results/fid50k_full", "LPIPS", "FID")
 LOSSES = ("val/ADE", "val/FDE", "val/MPJPE", "val/mape", "val/RMSE", "val/mae")
