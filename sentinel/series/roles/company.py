@@ -35,6 +35,7 @@ _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
 _OF_A_PARTICIPANT = "it stands beside the number of a participant of federated training"
 _REWARDS = frozenset({"reward", "return"})
+_COSTS = frozenset({"loss", "losses", "error", "errors", "mse", "nll"})
 _GENERATORS = frozenset(
     {"g loss", "generator loss", "loss g", "gen loss", "err g", "g gan", "gan loss", "loss gan"}
     | {"adversarial loss", "adv loss", "loss adv"}
@@ -179,7 +180,7 @@ def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tu
     return.
     """
     for series in all_series:
-        if series.tag.lower() == "r" and not any(
+        if series.reading.name == "r" and not any(
             other.tag.lower() in _OF_EPISODES and _same_row(series, other) for other in all_series
         ):
             yield series.key, None
@@ -550,7 +551,7 @@ def _names_a_reward(series: Series) -> bool:
     """Return whether a longer name is of a reward: of the whole one, and of the policy that learns."""
     words = {*series.reading.name.split()}
     others = table().spread | table().other_rewards
-    is_plain = words.isdisjoint(others) and Mark.BEST not in series.reading.marks
+    is_plain = words.isdisjoint(others | _COSTS) and Mark.BEST not in series.reading.marks
     return is_plain and not series.reading.is_in_table and not words.isdisjoint(_REWARDS)
 
 

@@ -66,6 +66,9 @@ _ON_PART = lazy_pattern(
 )
 """The part of the data behind a name: "Accuracy of the network on the 10000 test images: 55 %"."""
 
+_SQUARED = lazy_pattern(r"(?<![A-Za-z])R(?:\^|\*\*)2(?!\d)")
+"""How the coefficient of determination is printed: "R^2 = 0.8"."""
+
 _DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
@@ -113,6 +116,8 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _WINDOW_ASIDE.sub(lambda window: f" (last{window[1] or window[2]})", line)
     if " on " in line:
         line = _ON_PART.sub(r"\2 \1", line)
+    if "R^2" in line or "R**2" in line:
+        line = _SQUARED.sub("R2", line)
     if "poch." in line:
         line = _DOTTED.sub("poch ", line)
     parts = NUMBER.split(line, MAX_SLOTS)

@@ -433,3 +433,12 @@ def test_what_evaluators_of_embeddings_and_pipelines_log() -> None:
         role = reading(tag).role
         assert role is not None
         assert (role.measure, role.split) == (Measure.METRIC, Split.HELD_OUT)
+
+
+def test_the_loss_of_a_reward_model_is_no_reward() -> None:
+    loss = _falling("Avg Reward Loss")
+    assert roles_of([loss], {})[loss.key].kind is Kind.TRAINING_LOSS
+
+
+def test_an_r_beside_no_length_of_an_episode_is_no_return() -> None:
+    assert roles_of([_rising("Overall R")], {}) == {}

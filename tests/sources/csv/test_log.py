@@ -413,9 +413,7 @@ def test_utf_16_is_read_while_it_grows_and_when_it_is_rewritten(tmp_path, encodi
 
 def test_a_console_that_begins_with_a_loss_above_an_empty_line_is_no_table(tmp_path):
     path = tmp_path / "train.log"
-    path.write_text(
-        "".join(f"Epoch {n}: loss 0.{9 - n}\n\nTest accuracy: 0.{n}\n" for n in range(1, 6))
-    )
+    path.write_text("".join(f"Epoch {n}: loss 0.{9 - n}\n\nTest accuracy: 0.{n}\n" for n in range(1, 6)))
     assert [run.format for run in discover([path]).runs] == ["console"]
     path.write_text("Epoch 1: loss 0.8\n\n\n")
     assert [run.format for run in discover([path]).runs] != ["csv"]

@@ -113,6 +113,7 @@ NAMES = [
     ("[Step 9] Mean Reward (last 20 eps): 3.5", {"Step": "9", "Mean Reward (last20)": "3.5"}),
     ("Avg Reward (last 100):  3.5", {"Avg Reward (last100)": "3.5"}),
     ("Accuracy of the network on the 10000 test images: 55 %", {"test Accuracy": "55"}),
+    ("Overall R^2 = 0.8, RMSE = 0.5", {"Overall R2": "0.8", "RMSE": "0.5"}),
     ("Accuracy on test set: 97.5%", {"test Accuracy": "97.5"}),
     ("Loss on the Dev-Set = 0.5", {"Dev Loss": "0.5"}),
     ("Losses {'ner': 0.5}", {"Losses ner": "0.5"}),
