@@ -84,3 +84,19 @@ def test_a_loss_beside_a_reward_that_another_clock_counts_is_an_agents(tmp_path)
     del lists["training_returns"]
     (tmp_path / "training_log.json").write_text(json.dumps(lists), "utf-8")
     assert _run(tmp_path)["signals"] == {"loss": ["losses"]}
+
+
+def test_a_reward_beside_the_rating_of_a_player_is_none_of_its_own(tmp_path):
+    run = _run(_log(tmp_path, avg_reward=_rising, learner_rating=lambda step: 2000.0 + step))
+    assert run["outcome"] is None
+    assert "reward" not in run["signals"]
+
+
+def test_losses_beside_wins_are_games(tmp_path):
+    run = _run(_log(tmp_path, wins=lambda step: 10.0 + step % 3, losses=lambda step: 9.0 + step % 5))
+    assert run["outcome"] is None
+    assert not run["signals"].keys() & {"loss", "policy_loss"}
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    assert _run(_log(alone, losses=_falling))["signals"] == {"loss": ["losses"]}
+    assert _run(_log(alone, wins=_rising, loss=_falling))["signals"] == {"loss": ["loss"]}

@@ -45,6 +45,9 @@ _DISCRIMINATORS = frozenset(
     | {"d loss real", "d loss fake", "loss d real", "loss d fake", "disc real loss", "disc fake loss"}
 )
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
+_RATINGS = frozenset({"elo", "rating"})
+_WON = "wins"
+_LOST = "losses"
 _OF_AUTOENCODERS = frozenset({"kl", "kld", "kl loss", "kl divergence"})
 _OF_A_LOSS = frozenset(
     {"weight", "weights", "scale", "rate", "ratio", "coefficient", "threshold", "diff", "difference", "delta"}
@@ -142,6 +145,17 @@ def values_actions(all_series: Sequence[Series]) -> bool:
     return any(series.reading.name in _OF_ACTIONS for series in all_series)
 
 
+def rates_players(all_series: Sequence[Series]) -> bool:
+    """Return whether a rating is logged: of players that learn from games against one another."""
+    return any(series.reading.words[-1:] and series.reading.words[-1] in _RATINGS for series in all_series)
+
+
+def games_lost(all_series: Sequence[Series]) -> set[Key]:
+    """Return the losses that count games, because wins stand beside them."""
+    by_name = {series.tag.rpartition("/")[2].lower(): series.key for series in all_series}
+    return {by_name[_LOST]} if {_WON, _LOST} <= by_name.keys() else set()
+
+
 def _is_reward(role: Role | None) -> bool:
     return (
         role is not None
@@ -184,6 +198,22 @@ def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tu
             other.tag.lower() in _OF_EPISODES and _same_row(series, other) for other in all_series
         ):
             yield series.key, None
+
+
+def _rewards_of_players(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield the rewards beside a rating: what a player wins from others that learn as well says little."""
+    if not rates_players(all_series):
+        return
+    for series in all_series:
+        role = roles.get(series.key)
+        if role is not None and role.kind is Kind.OUTCOME and role.measure is Measure.REWARD:
+            why = "a reward of games against others that learn"
+            yield series.key, replace(role, kind=Kind.INNER, source=Source.COMPANY, why=why)
+
+
+def _games_lost(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield numbers of games lost, which are no losses of a training."""
+    yield from ((key, None) for key in games_lost(all_series))
 
 
 def _reconstructions(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -634,7 +664,9 @@ def _never_measured_twice(all_series: Sequence[Series], roles: Roles) -> Iterato
 _RULES: Sequence[Rule] = (
     _parts_of_a_reward,
     _returns_of_a_monitor,
+    _games_lost,
     _reconstructions,
+    _rewards_of_players,
     _numbered_members,
     _sole_rewards,
     _splits_by_twins,

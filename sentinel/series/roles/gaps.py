@@ -6,7 +6,14 @@ from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
 from sentinel.series.roles.assignment import role_of_signal, roles_of
-from sentinel.series.roles.company import Roles, Series, first_of_lists, values_actions
+from sentinel.series.roles.company import (
+    Roles,
+    Series,
+    first_of_lists,
+    games_lost,
+    rates_players,
+    values_actions,
+)
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.tag_words import words_of
 
@@ -51,9 +58,12 @@ def corrections(
     which one of these holds, its loss is an agent's.
     """
     result: dict[str, Signal | None] = dict.fromkeys(_rewards_of_steps(all_series, signals, stated))
+    result |= dict.fromkeys(_rewards_of_players(all_series, signals, stated))
     present = {*signals.values()}
     if present.isdisjoint(_CORRECTABLE):
         return result
+    lost = games_lost(all_series)
+    result |= {series.tag: None for series in all_series if series.key in lost and series.key not in stated}
     lists = first_of_lists(all_series)
     result |= {
         series.tag: None
@@ -91,6 +101,16 @@ def _rewards_of_steps(
     for series in all_series:
         is_of_steps = _STEP in words_of(series.tag)
         if is_of_steps and series.key not in stated and signals.get(series.tag) in whole:
+            yield series.tag
+
+
+def _rewards_of_players(
+    all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
+) -> Iterator[str]:
+    """Yield rewards beside a rating, which say little of a player."""
+    is_rated = rates_players(all_series)
+    for series in all_series:
+        if is_rated and series.key not in stated and signals.get(series.tag) in _WHOLE_REWARDS:
             yield series.tag
 
 
