@@ -28,9 +28,9 @@ whether its weights are trained at all, and with which rate. A critic that runs 
 weights, or give its gradient penalty a weight of 10 and look whether it enters the loss.
 
 ## When it is wrong
-The loss of a Wasserstein critic has either sign and says nothing of this kind; where a loss was negative, it
-is only judged whether it runs away. Discriminators of an auxiliary term, as in VQGAN, may rest near zero
-before they begin to count.
+The loss of a Wasserstein critic has either sign and says nothing of this kind; where a loss was ever
+negative, it is only judged whether it runs away. Discriminators of an auxiliary term, as in VQGAN, may rest
+near zero before they begin to count.
 
 ## Source
 Catalogue N-discriminator-wins: Arjovsky and Bottou (arXiv:1701.04862) show that the gradient of the generator
@@ -44,10 +44,11 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.blocks import ROWS
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, recent_median, start_median
+from sentinel.detectors.stats import has_points, of_buckets, recent_median, start_median
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 50  # points of the present level
@@ -69,7 +70,7 @@ RESTORES = 0.9  # times its first reconstruction loss below which a generator go
     judges=(Signal.DISCRIMINATOR_LOSS,),
     needs=(Signal.GENERATOR_LOSS,),
     uses=(Signal.RECONSTRUCTION_LOSS,),
-    history=History(recent=NOW, head=START),
+    history=History(recent=ROWS, head=START, coarse=True),
     maturity=Maturity.STABLE,
     cause=Cause.LOSS_SHAPE,
     evidence={
@@ -128,7 +129,10 @@ def discriminator_wins(
     generator = pl.col("generator_level")
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
-        lowest=pl.col(VALUE).rolling_min(NOW, min_samples=1).over(SERIES),
+        lowest=pl.min_horizontal(
+            pl.col(VALUE).rolling_min(ROWS, min_samples=1).over(SERIES),
+            of_buckets(pl.col("coarse_low").list.min()),
+        ),
         generator_level=recent_median(Signal.GENERATOR_LOSS, NOW, at_least=1),
         generator_off=(pl.col(Signal.GENERATOR_LOSS) - 1).abs().rolling_mean(NOW).over(SERIES),
         generator_start=start_median(Signal.GENERATOR_LOSS, START),
