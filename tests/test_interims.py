@@ -337,7 +337,7 @@ def test_few_evaluations_that_stand_above_the_best_are_told_before_the_end(tmp_p
     epoch = np.arange(len(losses))
     series = {"train_loss": 0.4 + 0.6 * np.exp(-epoch / 3), "val_loss": losses}
     log = log_of_epochs(tmp_path / "training.csv", **series)
-    assert first_told(log, "generalization-gap", "rises") == 7
+    assert first_told(log, "generalization-gap", "rises") == 8
 
 
 def test_a_card_that_pages_at_a_look_need_not_wait_for_what_the_rule_finds_at_an_interim(tmp_path):
@@ -345,3 +345,11 @@ def test_a_card_that_pages_at_a_look_need_not_wait_for_what_the_rule_finds_at_an
     series = rising(losses, train_loss=0.3 + 0.5 * np.exp(-np.arange(14) / 5))
     log = log_of_epochs(tmp_path / "training.csv", **series)
     assert first_told(log, "generalization-gap", "memorises") == 10
+
+
+def test_seven_evaluations_of_a_run_that_goes_on_are_too_few_for_the_rule_of_its_end(tmp_path):
+    accuracies = 0.16, 0.16, 0.16, 0.17, 0.1, 0.1, 0.1, 0.13, 0.19, 0.2, 0.25, 0.3
+    losses = 0.036, 0.05, 0.045, 0.047, 0.056, 0.053, 0.042, 0.032, 0.03, 0.03, 0.025, 0.02
+    series = {"train_loss": 0.5 + 1.4 * np.exp(-np.arange(12) / 3), "val_loss": losses}
+    log = log_of_epochs(tmp_path / "training.csv", **series, val_accuracy=accuracies)
+    assert first_told(log, "generalization-gap", "rises") is None

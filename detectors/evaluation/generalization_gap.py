@@ -16,7 +16,7 @@ evaluations, or four, each is worse than the one before and the last one 8 % abo
 training loss fell by a tenth, and one metric became worse or none better.
 A loss that goes below zero, as that of a density, has no ratios: it has lost a quarter of what it gained.
 At a stage of a known plan the run is judged as if it were over. Without one, what is said of its last three
-evaluations is told of a run that goes on where two interims in a row show it (at 7, 8, 10, 12, 14, 16, 20,
+evaluations is told of a run that goes on where two interims in a row show it (at 8, 10, 12, 14, 16, 20,
 30, 40, ... evaluations), but of no detector or segmenter whose own metric is logged.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates and of distances such as FID it alone speaks.
@@ -89,7 +89,7 @@ TREND = 2.4  # standard deviations of the trend since the best that tell a rise 
 RISES = 1.2  # the same beside a rise above the noise
 STEADY = 4.0  # the same of a rise that noise hardly ever makes
 MIN_NOISES = 2.5  # of the noise: a rise that a trend alone tells
-ENOUGH = 7  # evaluations of a run that goes on that may tell what they would at its end
+ENOUGH = 8  # evaluations of a run that goes on that may tell what they would at its end
 FIRST = 12  # evaluations among which the first may be the best by chance
 LEARNED = 0.7  # share of the training loss at the best below which the model has learned since
 MIN_LEFT = 0.4  # of the training loss at the best, down to which it lowers the noises that are needed
