@@ -35,6 +35,9 @@ _ERRORS = ("mse", "rmse", "mae", "mean squared error", "root mean squared error"
 _MAX_CODEBOOKS = 32
 """Codebooks of a residual quantiser whose perplexities bear their numbers."""
 
+_COUNTERS = frozenset({"acc iter"})
+"""Names that look like metrics and count: the accumulated iterations of OpenPCDet."""
+
 _GENERATORS = ("generator", "gen", "g", "gan", "total generator", "total g")
 _DISCRIMINATORS = ("discriminator", "disc", "d", "total discriminator", "total d")
 
@@ -298,6 +301,8 @@ def _without_agents(words: Sequence[str]) -> Sequence[str]:
 def _meaning(words: Sequence[str]) -> Meaning | None:
     """Return the meaning of all of these words together."""
     phrase = " ".join(words)
+    if phrase in _COUNTERS:
+        return None
     for pattern, speed in _speeds():
         if pattern.fullmatch(phrase):
             return speed

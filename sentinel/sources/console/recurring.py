@@ -16,6 +16,7 @@ from sentinel.common.conversion import converter
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.meters import Meters
+from sentinel.sources.console.summaries import Summaries
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
@@ -211,6 +212,7 @@ class RecurringLines:
         self._header: list[str] = list(state.get("header", []))  # names of columns
         self._part: str = state.get("part", "")  # of the data, that the next line is about
         self._meters = Meters(state.get("evaluated", ""))
+        self._summaries = Summaries(state.get("summaries", {}))
         self._last_step: int | None = state.get("last_step")
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
@@ -232,6 +234,7 @@ class RecurringLines:
             "header": self._header,
             "part": self._part,
             "evaluated": self._meters.part,
+            "summaries": self._summaries.dump(),
             "late": self._late,
             "last_step": self._last_step,
         }
@@ -267,6 +270,7 @@ class RecurringLines:
         before = len(self._rows)
         if self._has_form(line, is_redrawn):
             return
+        line = self._summaries.read(line)
         text = self._join(line) if self._wrapped or "{" in line else line
         if text is None:
             return

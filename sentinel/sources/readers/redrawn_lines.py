@@ -1,5 +1,6 @@
 """Printed bytes become lines: without colours, what a container's log puts around them, and drawn bars."""
 
+import re
 from collections.abc import Iterator
 
 from sentinel.common.lazy_pattern import lazy_pattern
@@ -10,13 +11,20 @@ MAX_CHARACTERS = 8192
 _ESCAPE = lazy_pattern(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
 _LINE_END = lazy_pattern(r"\r?\n|\r(?!\n)")
 _DRAWN_BAR = lazy_pattern(r"%\s?\|[^|]{0,600}\|")
+_BAR_OF_PART = lazy_pattern(
+    r"^(\s{0,9}(?:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?)\s{0,3}: )"
+    r"\s{0,4}\d{1,3}%\s?\|[^|]{0,600}\|",
+    re.IGNORECASE,
+)
 _CRI = lazy_pattern(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
 _DOCKER = lazy_pattern(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
 
 
 def bar_free(line: str) -> str:
-    """Return the line without what a progress bar draws."""
-    return _DRAWN_BAR.sub("%| ", line) if "%" in line else line
+    """Return the line without what a progress bar draws, and how much of its part of the data is done."""
+    if "%" not in line:
+        return line
+    return _DRAWN_BAR.sub("%| ", _BAR_OF_PART.sub(r"\1", line))
 
 
 def end_of_lines(data: bytes) -> int:
