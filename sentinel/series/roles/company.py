@@ -58,8 +58,13 @@ _OF_A_LOSS = frozenset(
 
 _KEEPS_SMALL = frozenset(
     {"kl", "kld", "reg", "regularization", "regularisation", "aux", "auxiliary", "balancing", "z", "entropy"}
-    | {"commit", "commitment", "codebook", "vq", "decay", "tv", "penalty", "gate", "stop", "duration"}
+    | {"mmd", "commit", "commitment", "codebook", "vq", "decay", "tv", "penalty", "gate", "stop", "duration"}
 )
+"""Words of what keeps weights or codes small, which says nothing of how well a model fits."""
+
+_OF_WHOLES = frozenset({"total", "overall", "whole", "sum", "combined", "all", "vae", "elbo"})
+"""Words of a loss that holds others of its run."""
+
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
 _OF_BOOSTING = frozenset({"learn", "remaining"})
 _NUMBER_BEHIND = lazy_pattern(r" [2-9]$")
@@ -543,13 +548,20 @@ def _losses_without_a_whole(all_series: Sequence[Series], roles: Roles) -> Itera
     if adversaries or trains_an_agent(all_series, roles):
         return
     for split, kind in ((Split.TRAIN, Kind.TRAINING_LOSS), (Split.HELD_OUT, Kind.HELD_OUT_LOSS)):
-        parts = [series for series in all_series if _is_part_of_a_loss(series, roles.get(series.key), split)]
+        parts = [
+            series
+            for series in all_series
+            if _is_part_of_a_loss(series, roles.get(series.key), split)
+            and (_KEEPS_SMALL | _OF_EQUATIONS).isdisjoint(series.reading.name.split())
+        ]
         if any(role.kind is kind for role in roles.values()) or not parts:
+            continue
+        if any(not _OF_WHOLES.isdisjoint(series.reading.name.split()) for series in parts):
             continue
         if split is Split.TRAIN and _are_terms(parts):
             part = _by_company(Kind.PART, Measure.LOSS, split, "a term of a loss that is not logged")
             yield from ((series.key, replace(part, marks=frozenset({Mark.TERM}))) for series in parts)
-        elif len(parts) == 1 and (_KEEPS_SMALL | _OF_EQUATIONS).isdisjoint(parts[0].reading.name.split()):
+        elif len(parts) == 1:
             whole = _by_company(kind, Measure.LOSS, split, "the only loss of the run")
             yield parts[0].key, replace(whole, marks=_SOLE)
 

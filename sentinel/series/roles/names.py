@@ -21,6 +21,9 @@ _TAG_WORD = lazy_pattern(
     r"[hH]eld[ _-]?[oO]ut|[mM]AP(?![a-z])|[mM]?IoU|[mM]Io[uU]"
     r"|[a-z]?[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
+_HASH = lazy_pattern(r"[0-9a-fA-F]{16,}")
+"""A number in the name of a file that says nothing to a person."""
+
 TABLE = Path(__file__).parent / "roles.json"
 """The data of ``roles.toml``, which `make docs` writes, since JSON is parsed in a tenth of the time."""
 
@@ -181,7 +184,7 @@ def reading_of_a_file(name: str, part: str = "") -> Reading:
     that the table knows as an outcome counts, if there is one.
     """
     words_table = table()
-    all_words = [word for words in words_of(name) for word in words]
+    all_words = [word for words in words_of(_HASH.sub(" ", name)) for word in words]
     split = _split([all_words], words_table)
     if split is Split.UNKNOWN and part:
         split = _split([[part.lower()]], words_table)

@@ -365,7 +365,8 @@ def test_the_name_of_a_file_names_its_only_column(name: str, kind: Kind, measure
 
 
 @pytest.mark.parametrize(
-    "name", ["car-42_jpg.rf.3a49628a1ee0f1dc7dae1cc", "loss_G", "eps_history", "image_7_r_1", "weights"]
+    "name",
+    ["car-42_jpg.rf.3a49628aee06dc7dae1cc57175510acc", "loss_G", "eps_history", "image_7_r_1", "weights"],
 )
 def test_the_name_of_a_file_that_tells_no_outcome(name: str) -> None:
     series = _in_file(name, *np.linspace(0.9, 0.2, 20))
@@ -388,6 +389,8 @@ def test_parts_without_a_whole_are_its_terms() -> None:
     assert Mark.TERM not in _role("loss_cls", *beside).marks  # type: ignore[union-attr]
     tasks = (_falling("cardiac_train_loss"), _falling("surgical_train_loss"))
     assert Mark.TERM not in _role("cardiac_train_loss", *tasks).marks  # type: ignore[union-attr]
+    coded = (_falling("loss_vae"), _falling("loss_recon_x"), _rising("loss_kl", most=200.0))
+    assert Mark.TERM not in _role("loss_kl", *coded).marks  # type: ignore[union-attr]
     rivals = (_falling("loss_cycle"), _falling("loss_identity"), _falling("g_loss"), _falling("d_loss"))
     assert Mark.TERM not in _role("loss_cycle", *rivals).marks  # type: ignore[union-attr]
 
