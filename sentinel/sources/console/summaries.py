@@ -11,7 +11,6 @@ tables with more than two columns.
     | 80.25 | 40.50 | 50.75 |
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,6 @@ _TASK = lazy_pattern(r"IoU metric: (\w{1,20})$")
 _COPYPASTE = lazy_pattern(r"(?<!\w)copypaste: (?P<text>\S.{0,400})$")
 _NAME = lazy_pattern(r"[A-Za-z][\w@.-]{0,40}")
 _OVERLAPS: Mapping[str, str] = {"0.50:0.95": "", "0.50": "_50", "0.75": "_75"}
-_PRECISION_NAME = re.compile("AP", re.IGNORECASE)
 
 MIN_COLUMNS = 3
 """Columns of such a table; one with two is a block of names and values."""
@@ -83,5 +81,5 @@ def _pairs(names: Sequence[str], cells: Sequence[str], task: str = "") -> str:
     """Return names and numbers as a line; nothing if they do not belong together."""
     if len(names) != len(cells) or any(number(cell) is None for cell in cells):
         return ""
-    of_task = [f"{task}_{name}" if task and _PRECISION_NAME.match(name) else name for name in names]
+    of_task = [f"{task}_{name}" if task and name.startswith("AP") else name for name in names]
     return ", ".join([f"{name}: {cell}" for name, cell in zip(of_task, cells, strict=True)])
