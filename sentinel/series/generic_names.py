@@ -80,6 +80,7 @@ _TRAINING: Mapping[str, Signal] = {
     "skipped steps": Signal.SKIPPED_STEPS,
     "kl": Signal.KL_UNKNOWN_UNIT,
     "kl divergence": Signal.KL_UNKNOWN_UNIT,
+    "kl div": Signal.KL_UNKNOWN_UNIT,
     "kl difference": Signal.KL_UNKNOWN_UNIT,
     "ref kl": Signal.KL_UNKNOWN_UNIT,
     "kl to ref": Signal.KL_UNKNOWN_UNIT,

@@ -30,7 +30,14 @@ TABLE = Path(__file__).parent / "roles.json"
 MIN_TELLING = 3
 """Characters of a word in a name that tells what a file holds whatever other words stand around it."""
 
-_PAIRWISE = frozenset({"reward accuracy", "preference accuracy", "pairwise accuracy"})
+_PAIRWISE = frozenset(
+    {
+        *("reward accuracy", "preference accuracy", "pairwise accuracy", "pair accuracy", "ranking accuracy"),
+        *("comparison accuracy", "rm accuracy", "reward model accuracy", "dpo accuracy"),
+        *("implicit accuracy", "implicit reward accuracy"),
+    }
+)
+"""What shares of pairs in the right order are called."""
 
 
 class Table(msgspec.Struct, frozen=True):
