@@ -2,11 +2,12 @@
 
 ## What it catches
 A loss of the discriminator whose median over the last 50 points is below 0.02, while that of the generator is
-more than twice its median over the first 10, or above 5. It is over above 0.05. Losses of other kinds (hinge,
-several parts) rest at other levels: of them a discriminator's whose median over the last 10 points is below a
-quarter of that over the first 10 and below 0.5, while the generator's is four times its own and above 8; or
-below 4 % of it, while the generator's is three times its own. Of squared errors the generator's cannot exceed
-1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1 for 50 points has won as well.
+more than twice its median over the first 10, or above 5 and no tenth below that. It is over above 0.05.
+Losses of other kinds (hinge, several parts) rest at other levels: of them a discriminator's whose median over
+the last 10 points is below a quarter of that over the first 10 and below 0.5, while the generator's is four
+times its own and above 8; or below 4 % of it, while the generator's is three times its own. Of squared errors
+the generator's cannot exceed 1 by much: a discriminator below 0.02 whose generator has been within 3 % of 1
+for 50 points has won as well.
 And the generator has won: the median of the discriminator's loss over the last 50 points is a fifth above
 that of giving one half to every sample, while that of the generator is below 0.2, so that four fifths of what
 it makes pass for real.
@@ -63,7 +64,9 @@ FOOLED = 2.4 * log(2)  # of a discriminator: a fifth above giving one half to ev
 PASSES = 0.2  # loss of a generator whose samples pass for real with a probability of 0.8
 RUNAWAY = 1e4  # size of the loss of a critic without a bound
 FARTHER = 100  # times its first size, of either network
-RESTORES = 0.9  # times its first reconstruction loss below which a generator goes on learning
+RESTORES = (
+    0.9  # times its first loss, or that of its reconstruction, below which a generator goes on learning
+)
 
 
 @detector(
@@ -151,7 +154,8 @@ def discriminator_wins(
     )
     far = ((falls & grows) | surely) & (pl.col("generator_start") > 0)
     restores = (pl.col("restored") < RESTORES * pl.col("restored_start")).fill_null(False)
-    lost = (generator > growth * pl.col("generator_start")) | (generator > most)
+    falls_on = generator < RESTORES * pl.col("generator_start")  # by what it restores, of which it is a sum
+    lost = (generator > growth * pl.col("generator_start")) | ((generator > most) & ~falls_on)
     ran_away = (now.abs() > RUNAWAY) & pl.all_horizontal(
         pl.col(after).abs() > FARTHER * pl.col(before).abs()
         for before, after in (("start", "now"), ("generator_start", "generator_now"))
