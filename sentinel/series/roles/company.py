@@ -62,6 +62,9 @@ _KEEPS_SMALL = frozenset(
 )
 """Words of what keeps weights or codes small, which says nothing of how well a model fits."""
 
+_HOW_MUCH_COUNTS = frozenset({"weight", "weights", "coefficient", "lambda"})
+"""Words of how much a term counts in a loss."""
+
 _OF_WHOLES = frozenset({"total", "overall", "whole", "sum", "combined", "all", "vae", "elbo"})
 """Words of a loss that holds others of its run."""
 
@@ -552,7 +555,7 @@ def _losses_without_a_whole(all_series: Sequence[Series], roles: Roles) -> Itera
             series
             for series in all_series
             if _is_part_of_a_loss(series, roles.get(series.key), split)
-            and (_KEEPS_SMALL | _OF_EQUATIONS).isdisjoint(series.reading.name.split())
+            and (_KEEPS_SMALL | _OF_EQUATIONS | _HOW_MUCH_COUNTS).isdisjoint(series.reading.name.split())
         ]
         if any(role.kind is kind for role in roles.values()) or not parts:
             continue

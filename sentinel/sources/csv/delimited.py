@@ -279,6 +279,8 @@ class Table:
             at for at in numeric if at != self.step and at not in walls and (not kinds[at] or not self.header)
         ]
         self.values = self.values or [at for at in numeric if at != self.step and at not in walls]
+        if self.header and len(self.values) > 1 and not names[self.values[0]]:
+            del self.values[0]  # what pandas numbers the rows by
         self.values = [at for at in self.values if at != self._epoch or self.header]
         fractions = [at for at in self.values if not all(_whole_number(row[at]) is not None for row in rows)]
         if not self.header and len(fractions) == 1 and says_metric(self.name):

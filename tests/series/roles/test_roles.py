@@ -395,6 +395,14 @@ def test_parts_without_a_whole_are_its_terms() -> None:
     assert Mark.TERM not in _role("loss_cycle", *rivals).marks  # type: ignore[union-attr]
 
 
+def test_how_much_a_term_counts_is_no_term() -> None:
+    weights = (_series("LossTermWeights/w_recon", *[1.0] * 20), _series("loss_weight_kld", *[0.5] * 20))
+    series = (*weights, _falling("loss_recon"), _falling("loss_cls"))
+    for weight in weights:
+        role = _role(weight.tag, *series)
+        assert role is None or Mark.TERM not in role.marks
+
+
 def test_a_loss_named_after_a_component() -> None:
     assert _outcome(_falling("LOSS TEXTCAT")).tag == "LOSS TEXTCAT"
     assert _role("loss_weight", _falling("loss_weight")) is None

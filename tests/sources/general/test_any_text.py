@@ -249,6 +249,16 @@ def test_a_column_that_tells_what_was_measured_names_it(name, text, count):
     assert {row.names[-2:] for row in read} == {(f"{text} loss", f"{text} acc")}
 
 
+def test_what_pandas_numbers_the_rows_by_is_no_value_of_a_metric():
+    metrics = ("Loss/Total (Train)", "Loss/KLD (Train)")
+    rows = [(metric, n) for metric in metrics for n in range(8)]
+    read = rows_of(
+        ",metric,value,step,version", *(f"{i},{m},{9.5 - n},{n}.0,v_2" for i, (m, n) in enumerate(rows))
+    )
+    assert {row.names for row in read} == {(metric,) for metric in metrics}
+    assert [row.step for row in read] == [*range(8)] * 2
+
+
 def test_who_earns_a_reward_beside_others_need_not_be_trained():
     methods = ("ppo", "random")
     read = rows_of(
