@@ -21,7 +21,7 @@ from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
-from sentinel.sources.readers.templates import MAX_LINE, Template, header, mask, template
+from sentinel.sources.readers.templates import MAX_LINE, Template, comma_header, header, mask, template
 from sentinel.sources.readers.words import counter, phase, says_metric, says_other
 
 MIN_LINES = 3
@@ -210,6 +210,7 @@ class RecurringLines:
         self._bars: dict[str, list[int]] = {k: list(v) for k, v in state.get("bars", {}).items()}
         self._late: dict[str, list[list[Any]]] = {k: list(v) for k, v in state.get("late", {}).items()}
         self._header: list[str] = list(state.get("header", []))  # names of columns
+        self._columns: list[str] = list(state.get("columns", []))  # names of those of a table with commas
         self._part: str = state.get("part", "")  # of the data, that the next line is about
         self._meters = Meters(state.get("evaluated", ""))
         self._summaries = Summaries(state.get("summaries", {}))
@@ -232,6 +233,7 @@ class RecurringLines:
             "makes": self._makes,
             "bars": self._bars,
             "header": self._header,
+            "columns": self._columns,
             "part": self._part,
             "evaluated": self._meters.part,
             "summaries": self._summaries.dump(),
@@ -290,7 +292,9 @@ class RecurringLines:
             line = bar_free(line)
         if self._block:
             self._flush_block()
-        return self._with_names(line) if "   " in line else line
+        if "   " in line:
+            return self._with_names(line)
+        return self._with_columns(line) if line.count(",") > 1 else line
 
     def _has_form(self, line: str, is_redrawn: bool) -> bool:
         """Take the numbers of a line that has a form which a person named. True if it has one."""
@@ -330,6 +334,18 @@ class RecurringLines:
         if numeric < MIN_COLUMNS or numeric < len(row) - 1:
             return line
         return " | ".join([f"{name}: {text}" for name, text in zip(self._header, row, strict=True)])
+
+    def _with_columns(self, line: str) -> str | None:
+        """Return a row of a table with commas with the names of its columns; None for its header."""
+        names = comma_header(line)
+        if names:
+            self._columns = names
+            return None
+        cells = line.split(",")
+        if len(cells) != len(self._columns) or any(cell.strip() and number(cell) is None for cell in cells):
+            return line
+        named = zip(self._columns, cells, strict=True)
+        return " | ".join([f"{name}: {text.strip()}" for name, text in named if text.strip()])
 
     def _join(self, line: str) -> str | None:
         self._depth += line.count("{") - line.count("}")

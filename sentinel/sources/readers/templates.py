@@ -27,6 +27,9 @@ from sentinel.sources.readers.words import may_be_metric, phase, says_metric
 MAX_LINE = 8192
 """Characters of a line; longer ones are skipped."""
 
+MIN_NAMES = 2
+"""Names of a header with commas; a line with no more may be a sentence."""
+
 MAX_SLOTS = 128
 """Numbers of a line; further ones are not read."""
 
@@ -139,6 +142,21 @@ def header(line: str) -> list[str]:
     if any("=" in word or ":" in word for word in words):
         return []
     return [word.rstrip("):") for word in words]
+
+
+_CELL_NAME = lazy_pattern(r"[A-Za-z][\w./@-]{0,39}(?: [A-Za-z][\w./@-]{0,39})?")
+"""The name of a column of a table with commas, of two words at most."""
+
+
+def comma_header(line: str) -> list[str]:
+    """Return the names in a line that is the header of a table with commas; none if it is none.
+
+    Pandas leaves the column that numbers the rows without a name.
+    """
+    first, *others = (cell.strip() for cell in line.split(",", MAX_SLOTS))
+    names = [first or "index", *others]
+    is_header = len(names) > MIN_NAMES and all(map(_CELL_NAME.fullmatch, names))
+    return names if is_header and any(map(says_metric, names)) else []
 
 
 @lru_cache(2048)

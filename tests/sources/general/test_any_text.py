@@ -151,6 +151,19 @@ def test_lines_that_count_have_the_plain_name_beside_those_that_do_not():
     assert [step for name, step, _ in points_of(*lines) if name == "loss"] == [*range(10, 90, 10)]
 
 
+def test_a_table_with_commas_below_a_printed_model_is_read():
+    """Keras's history as pandas prints it: the rows are numbered below no name."""
+    lines = [
+        "Trainable params: 491,270",
+        ",loss,val_loss,val_acc",
+        *(f"{n},{n / 8},0.5,{'' if n == 3 else n / 9}" for n in range(5)),
+        "brand 133 202 227",
+    ]
+    points = points_of(*lines)
+    assert [(step, value) for name, step, value in points if name == "loss"] == [(n, n / 8) for n in range(5)]
+    assert [step for name, step, _ in points if name == "val_acc"] == [0, 1, 2, 4]
+
+
 def test_the_epoch_may_stand_behind_a_point():
     lines = [f"INFO - ---Epoch.{n} Val Log-Loss per event: 0.{n}; MAPE: 0.5" for n in range(3)]
     assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
