@@ -176,7 +176,7 @@ class Track(msgspec.Struct):
 
 
 class Latest:
-    """The newest finding of each key, until `update` puts it into words, once for many rows.
+    """The newest finding of each key and variant, until `update` puts it into words, once for many rows.
 
     ``detectors`` and ``parameters`` are those of the `IncidentTracker`.
     """
@@ -186,19 +186,19 @@ class Latest:
     ) -> None:
         self._detectors = detectors
         self._parameters = parameters
-        self._newest: dict[Key, Verdict] = {}
+        self._newest: dict[tuple[Key, str | None], Verdict] = {}
 
     def found(self, verdict: Verdict) -> None:
         """Remember a verdict, unless it is clean, or about a crash, of which the first finding counts."""
         if verdict.severity and self._detectors[verdict.key.detector].cause is not Cause.CRASH:
-            self._newest[verdict.key] = verdict
+            self._newest[verdict.key, verdict.variant] = verdict
 
     def update(self, tracks: Mapping[Key, Track]) -> None:
         """Write the numbers of these findings into the open incidents, if they are of the same variant."""
-        for key, verdict in self._newest.items():
+        for (key, variant), verdict in self._newest.items():
             track = tracks.get(key)
             incident = track.incident if track else None
-            if track and incident and incident.open and verdict.variant == incident.variant:
+            if track and incident and incident.open and variant == incident.variant:
                 name = key.detector
                 began = (track.step, track.time)
                 latest = summary(verdict, began, self._detectors[name], self._parameters.get(name, {}))

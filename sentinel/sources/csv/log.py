@@ -77,7 +77,7 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     cell = filled.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     whole = [first, *others[:-1]][: -2 if is_cut else None]
-    if not others or not filled or is_name or not _fits(header, whole):
+    if not others or not (filled or is_cut) or is_name or not _fits(header, whole):
         return False
     if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(header.names)):
         return True
