@@ -21,7 +21,7 @@ _BATCH = lazy_pattern(
 )
 _ETA = lazy_pattern(r"^\s{0,9}eta:\s{1,3}(?:\d{1,5} days?,\s)?[\d:]{1,12}\s", re.IGNORECASE)
 _METER = lazy_pattern(
-    rf"{_NUMBER}(?P<unit>%?)\s{{0,3}}\(\s{{0,9}}(?P<mean>{_NUMBER})%?\s{{0,3}}\)", re.IGNORECASE
+    rf"(?<![\d.]){_NUMBER}(?P<unit>%?)\s{{0,3}}\(\s{{0,9}}(?P<mean>{_NUMBER})%?\s{{0,3}}\)", re.IGNORECASE
 )
 _SUM = lazy_pattern(r"(?:^|\s)\*\s{1,9}(?=[A-Za-z])")
 
