@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Cursor, PollResult, Run
 from sentinel.sources.json.documents import BrokenError, parse_new
 from sentinel.sources.readers.files import open_log, stamp, version
-from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
 from sentinel.sources.readers.records import named
 from sentinel.sources.readers.sniffing import COUNTS, are_metrics, is_log, is_log_name, remembered
 from sentinel.sources.readers.words import says_metric
@@ -104,8 +104,7 @@ class Archive(msgspec.Struct, frozen=True):
         except _TornError:
             return PollResult({**cursor, "newest": newest})
         except BrokenError as error:
-            refused = error.complaint.problem
-            return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[error.complaint])
+            return refusal(cursor, newest, error.complaint)
         if is_being_saved:
             return nothing_new(cursor)
         new_cursor, chunks, more = parse_new(cursor, rows, limit, self.path.name, {})

@@ -13,7 +13,7 @@ from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.json import tree
 from sentinel.sources.json.documents import is_complete
 from sentinel.sources.readers.files import open_log, stamp
-from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
 from sentinel.sources.readers.plain import plain_text
 
 MAX_DOCUMENT = 32 << 20
@@ -39,9 +39,8 @@ class DocumentLog(msgspec.Struct, frozen=True):
         except OSError as error:
             return unreadable(self.path, cursor, error)
         if len(data) > MAX_DOCUMENT:
-            refused = f"is larger than {MAX_DOCUMENT >> 20} MiB and is not read"
-            complaint = ReadIssue(self.path, "", refused)
-            return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[complaint])
+            problem = f"is larger than {MAX_DOCUMENT >> 20} MiB and is not read"
+            return refusal(cursor, newest, ReadIssue(self.path, "", problem))
         read_series = tree.read(is_complete(data), self.path.stem)[:MAX_SERIES]
         all_series = (each._replace(name=plain_text(each.name)) for each in read_series)
         document = {each.name: each for each in all_series}

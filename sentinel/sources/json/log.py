@@ -20,7 +20,7 @@ from sentinel.sources.base import Cursor, PollResult, Run, Source
 from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
-from sentinel.sources.readers.growing import nothing_new, unreadable
+from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
 from sentinel.sources.readers.plain import flattened
 from sentinel.sources.readers.records import named
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
@@ -86,8 +86,7 @@ class JsonLog(msgspec.Struct, frozen=True):
         except OSError as error:
             return unreadable(self.path, cursor, error)
         except BrokenError as error:
-            refused = error.complaint.problem
-            return PollResult({**cursor, "newest": newest, "refused": refused}, read_issues=[error.complaint])
+            return refusal(cursor, newest, error.complaint)
         if document is None:
             return PollResult({**cursor, "newest": newest})
         plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}

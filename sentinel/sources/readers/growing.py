@@ -244,6 +244,11 @@ def nothing_new(cursor: Cursor) -> PollResult:
     return PollResult({name: value for name, value in cursor.items() if name != "unreadable"})
 
 
+def refusal(cursor: Cursor, newest: Any, complaint: ReadIssue) -> PollResult:
+    """Return that the file, as it is now, cannot be read; it is asked again once it changes."""
+    return PollResult({**cursor, "newest": newest, "refused": complaint.problem}, read_issues=[complaint])
+
+
 def unreadable(path: Location, cursor: Cursor, error: OSError) -> PollResult:
     """Return the result of a poll that met ``error``. It complains only if the reason is a new one."""
     reason = error.strerror or str(error)

@@ -4,6 +4,7 @@ import pytest
 
 from sentinel.sources.console.meters import Meters
 from sentinel.sources.console.recurring import RecurringLines
+from tests.sources.console.restarting import rows_after_restarts
 from tests.sources.reader import Reader
 
 EPOCHS = 12
@@ -76,12 +77,7 @@ def test_the_evaluation_is_known_after_a_restart():
     lines = [f"{line}\n".encode() for epoch in range(EPOCHS) for line in imagenet(epoch)]
     whole = RecurringLines("train")
     rows = whole.read(b"".join(lines))
-    piecewise = []
-    state = {}
-    for line in lines:
-        reader = RecurringLines("train", state)
-        piecewise += reader.read(line)
-        state = reader.dump()
+    piecewise = rows_after_restarts(lines)
     assert piecewise == rows
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.console.summaries import Summaries
+from tests.sources.console.restarting import rows_after_restarts
 from tests.sources.reader import Reader
 
 EPOCHS = 12
@@ -53,12 +54,7 @@ def test_the_numbers_of_a_summary_have_its_names(program, name, tmp_path):
 def test_what_the_lines_above_said_is_known_after_a_restart(program):
     lines = [f"{line}\n".encode() for epoch in range(EPOCHS) for line in program(epoch)]
     rows = RecurringLines("train").read(b"".join(lines))
-    piecewise = []
-    state = {}
-    for line in lines:
-        reader = RecurringLines("train", state)
-        piecewise += reader.read(line)
-        state = reader.dump()
+    piecewise = rows_after_restarts(lines)
     assert [*map(repr, piecewise)] == [*map(repr, rows)]
 
 
