@@ -49,6 +49,15 @@ steps, begin within ten."""
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
 
+FINE = 0.002
+"""Fraction of a value; digits that are coarser hide that it moves, as two decimals do of ln 2."""
+
+MOST_DECIMALS = 6
+"""Decimals of a log that rounds, at most."""
+
+OFF_GRAIN = 1e-4
+"""Share of the last decimal by which a rounded number may be off, as it is in single precision."""
+
 
 def first_true(cases: Mapping[Any, pl.Expr]) -> pl.Expr:
     """Return the key of the first case that holds, such as a variant; null if none. Null does not hold."""
@@ -139,6 +148,24 @@ def seen_min(column: str, first: int, last: int) -> pl.Expr:
 def seen_max(column: str, first: int, last: int) -> pl.Expr:
     """Return the largest value so far among the attempt's ``first`` rows and the ``last`` ones."""
     return _seen_max(pl.col(column), first, last)
+
+
+def is_fine(column: str, first: int, last: int) -> pl.Expr:
+    """Return whether the digits of all values so far are fine enough for equal ones to tell of a rest."""
+    return seen_grain(column, first, last) < FINE * pl.col(column).abs()
+
+
+def seen_grain(column: str, first: int, last: int) -> pl.Expr:
+    """Return the power of ten of which all values so far are multiples, among the rows of `seen_max`.
+
+    A log that rounds tells nothing finer than that. At least 1e-6.
+    """
+    value = pl.col(column)
+    rounded = (value.round(decimals) for decimals in range(MOST_DECIMALS))
+    decimals = pl.sum_horizontal(
+        (value - near).abs() > OFF_GRAIN * 10.0**-decimals for decimals, near in enumerate(rounded)
+    )
+    return 10.0 ** -_seen_max(decimals.cast(pl.Float64), first, last)
 
 
 def _seen_max(values: pl.Expr, first: int, last: int) -> pl.Expr:

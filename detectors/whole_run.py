@@ -9,7 +9,7 @@ import polars as pl
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, seen_max, seen_min, start_value
+from sentinel.detectors.stats import PRECISION, is_fine, seen_max, seen_min, start_value
 
 ACCURACIES = Signal.ACCURACY, Signal.EVAL_ACCURACY
 """Accuracies beside a loss."""
@@ -100,8 +100,9 @@ def _third(most: int) -> pl.Expr:
 
 def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """Return a frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever
-    moved, and ``poor``: whether no accuracy is good or gained anything, null where none is logged; one on
-    held-out data decides where there is one.
+    moved, ``stands``, whether it never did, ``is_fine``, whether its digits tell that, and ``poor``: whether
+    no accuracy is good or gained anything, null where none is logged; one on held-out data decides where
+    there is one.
     """
     rows = pl.col(INDEX) + 1
     lasts = {name: ending(name, most) for name in ACCURACIES}
@@ -115,12 +116,15 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     )
     lowest = seen_min(VALUE, most, most)
     highest = seen_max(VALUE, most, most)
+    size = pl.max_horizontal(highest.abs(), lowest.abs())
     return points.with_columns(
         rows=rows,
         begins=pl.when(SUMS_UP).then(begins),
         ends=ending(VALUE, most),
         fell_by=1 - ending(VALUE, most) / begins,
-        range=(highest - lowest) / pl.max_horizontal(highest.abs(), lowest.abs()),
+        range=(highest - lowest) / size,
+        stands=highest - lowest < PRECISION * size,
+        is_fine=is_fine(VALUE, most, most),
         poor=pl.coalesce(poor),
     )
 
@@ -142,7 +146,7 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     """Return whether a loss ends no lower than it began, by what few rows can tell.
 
     Reads the columns of `with_whole` and `thirds.with_fall`. A loss on held-out data must be the same
-    throughout, and so must that of a resumed run, for longer.
+    throughout, and so must that of a resumed run, for longer, as must one of few digits.
     """
     rows = pl.col("rows")
     poor = pl.col("poor")
@@ -153,9 +157,8 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
         steps, pl.when(poor.is_null()).then(EPOCHS).otherwise(MIN_EPOCHS_WITH_ACCURACY)
     )
     resumed = pl.col("resumed").fill_null(False)
-    is_enough = (rows >= pl.when(resumed).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)) & (
-        pl.col("range") < PRECISION
-    )
+    least_rows = pl.when(resumed | ~pl.col("is_fine")).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)
+    is_enough = (rows >= least_rows) & pl.col("stands")
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
     fell = pl.col("fell").fill_null(False)
     return (pl.col(SUMS_UP) & (pl.col("begins") > 0) & (is_enough | few) & ~fell).fill_null(False)

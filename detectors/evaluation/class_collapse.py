@@ -26,10 +26,10 @@ the loss falls alone, the accuracy is computed from something else: look at the 
 
 ## When it is wrong
 A handful of held-out samples allows for few accuracies: a share of 30 or fewer is judged at the end alone,
-from eight on and below 80 %. One above that in whole percent may hide what changes, so it needs 20. A good
-pretrained model may repeat its accuracy, so only one below 95 % counts. On data of the training nothing is
-told beside a held-out one above that. Slow learners among many classes are near guessing for long, but the
-loss falls below ln n. A resumed run never guesses.
+from eight on and below 80 %. One in whole percent may hide what changes, so it needs 20 while the run goes
+on, and at its end where it is good. A good pretrained model may repeat its accuracy, so only one below 95 %
+counts. On data of the training nothing is told beside a held-out one above that. Slow learners among many
+classes are near guessing for long, but the loss falls below ln n. A resumed run never guesses.
 
 ## Source
 Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a
@@ -57,10 +57,10 @@ from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
-    ROUNDING,
     is_of,
     recent_noise,
     resting,
+    seen_grain,
     seen_max,
     seen_min,
     start_value,
@@ -84,7 +84,8 @@ LIKELY = 20  # nats above which no cross-entropy begins
 BELOW = 0.95  # of the best accuracy
 FAR_BELOW = 0.9  # of the best accuracy, where it is one of few samples
 POOR = 0.8  # an accuracy below that is poor
-ROUNDED = 20  # evaluations of a good accuracy in whole percent, before its rest is no rounding
+PERCENT = 0.01  # a log in whole percent
+ROUNDED = 20  # evaluations of an accuracy in whole percent, before its rest is no rounding
 SLIGHT = 0.01  # gain of an accuracy that is ignored
 SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
 SURELY = 3  # standard errors
@@ -166,14 +167,15 @@ def class_collapse(
     tells_early = held_out & ((fall < FALL).fill_null(False) | is_exact_guess())
     at_least = pl.when(tells_early).then(AT_LEAST).otherwise(AT_END)
     constant = (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
-    constant &= ~_may_be_rounded() | (count >= ROUNDED)
+    tells = (seen_grain(VALUE, REACH, REACH) < PERCENT) | (count >= ROUNDED)
+    constant &= tells | (at_end & (value < POOR))
     answers = pl.col("answers")
     few_answers = (
         (answers.is_between(2, ANSWERS) & (EACH * answers <= count) & (count >= RESTS))
-        & ((pl.col("highest") < POOR) & ~few_samples & held_out)
+        & ((pl.col("highest") < POOR) & ~few_samples & held_out & tells)
     ).fill_null(False)
     below = value < pl.col("highest") * BELOW
-    stuck = (at_end | (at_interim & below & (pl.col("rests") >= STUCK))) & _is_stuck(few_samples)
+    stuck = (at_end | (at_interim & tells & below & (pl.col("rests") >= STUCK))) & _is_stuck(few_samples)
     return verdicts(
         measured,
         judged={
@@ -193,12 +195,6 @@ def class_collapse(
         .then(start_value(STEP))
         .otherwise(rests_since(value, REACH)),
     )
-
-
-def _may_be_rounded() -> pl.Expr:
-    """Return whether a good accuracy is a whole number of percent, as many print it."""
-    percent = 100 * pl.col(VALUE)
-    return ((percent - percent.round()).abs() < ROUNDING) & (pl.col(VALUE) >= POOR)
 
 
 def _is_poor() -> pl.Expr:

@@ -63,7 +63,7 @@ from sentinel.detectors.schema import (
 )
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
+from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import (
     ELSE,
     FIRST,
@@ -77,6 +77,7 @@ from sentinel.detectors.whole_run import (
     ACCURACIES,
     CONTEXT,
     EPOCHS,
+    GOOD_ACCURACY,
     MANY,
     MIN_ROWS_ALONE,
     MIN_ROWS_FOR_THIRDS,
@@ -229,7 +230,7 @@ def flat_loss_at_init(
         | {SkipReason.WARM_UP: ~(pl.col("warms_up") & (flat | never | pl.col("crawls")))},
         found={
             "rose-to-guessing": rose,
-            "zero": (start == 0) & (pl.col("now") == 0),
+            "zero": (start == 0) & (pl.col("now") == 0) & ~_answers_well(),
             "no-gradient": flat & (gradient == 0),
             "crawling": pl.col("crawls") & ~never & (~over | is_concluded() | waited),
             "at-chance": flat & (pl.col("settled") | (guesses & gradient.is_null())),
@@ -259,7 +260,7 @@ def _is_clear(least_steps: int) -> pl.Expr:
     at the cost of guessing. Where few digits of it are logged, single batches are alike for some time, and
     epochs or evaluations are not.
     """
-    rests = pl.col("range") < PRECISION
+    rests = pl.col("stands") & pl.col("is_fine")
     has_plan = pl.col("plan").is_not_null()
     many = has_plan | (pl.col("rows") >= MIN_ROWS_FOR_THIRDS)
     epoch = pl.col(Signal.EPOCH)
@@ -296,7 +297,7 @@ def _may_stand(least_steps: int) -> pl.Expr:
 
 def _may_never_fall() -> pl.Expr:
     """Return whether a loss that is no lower than at its start may begin to tell at interims."""
-    rests = pl.col("range") < PRECISION
+    rests = pl.col("stands") & pl.col("is_fine")
     return (rests | ~_creeps()) & _is_smooth()
 
 
@@ -339,6 +340,11 @@ def _is_flat(doubtful_fall: float) -> pl.Expr:
 def _knows_its_task() -> pl.Expr:
     """Return whether a detector or segmenter finds what a model can that was trained before."""
     return pl.max_horizontal(pl.col(metric) >= FOUND for metric in FINDS).fill_null(False)
+
+
+def _answers_well() -> pl.Expr:
+    """Return whether an accuracy beside the loss is good: a small loss may be rounded to 0."""
+    return pl.max_horizontal(pl.col(accuracy) >= GOOD_ACCURACY for accuracy in ACCURACIES).fill_null(False)
 
 
 def _held_out_fell() -> pl.Expr:

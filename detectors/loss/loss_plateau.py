@@ -34,12 +34,22 @@ from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, of_buckets, resting, seen_max, seen_min, start_value
+from sentinel.detectors.stats import (
+    has_points,
+    is_fine,
+    of_buckets,
+    resting,
+    seen_grain,
+    seen_max,
+    seen_min,
+    start_value,
+)
 from sentinel.detectors.supervised import ELSE, supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 EVERY = 5  # points between two verdicts
 MOST = 200  # points of a third of the run, at most
+COARSE = 0.05  # share of the present loss; a slide hides in coarser digits
 STUCK = 10  # points that are equal in so many digits
 DIGITS = 5  # a rest takes twice as many at least
 MAX_TIES = 0.1  # share of the points before a rest that were like the one before
@@ -94,6 +104,8 @@ def loss_plateau(
     digits = pl.col(VALUE).round_sig_figs(DIGITS)
     context = points.with_columns(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
+        grain=seen_grain(VALUE, MOST, MOST),
+        is_fine=is_fine(VALUE, MOST, MOST),
         rows=resting(digits, STUCK),
         ties=_ties_before_rest(digits),
         rate_share=pl.col(Signal.LEARNING_RATE) / seen_max(Signal.LEARNING_RATE, MOST, MOST),
@@ -103,9 +115,11 @@ def loss_plateau(
     fell = start > FELL * now
     moves = pl.col("change").abs() >= 2 * most_change
     waited = has_points(least_points + 1) | pl.col(ENDED)
-    rests = fell & _stands(most_change) & waited & (share_of_peak >= least_rate)
+    shows_slides = pl.col("grain") < COARSE * now
+    rests = fell & shows_slides & _stands(most_change) & waited & (share_of_peak >= least_rate)
     best = pl.col("best")
     stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
+    stuck &= pl.col("is_fine")
     is_far = best < FAR * pl.col(VALUE)
     ties = pl.col("ties")
     stuck &= (ties <= MAX_TIES).fill_null(True) | (is_far & (ties < REPEATS))

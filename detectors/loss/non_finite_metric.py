@@ -38,7 +38,7 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import ENDED, RAW, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, in_a_row, is_of, seen_max, seen_min
+from sentinel.detectors.stats import has_points, in_a_row, is_of, recent_max, seen_grain, seen_max, seen_min
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NAN = "GE-nan", "A-nan-debug"
@@ -47,6 +47,7 @@ ZEROS = "the loss fell from {least:.4g} to exactly 0 and stays there, as if its 
 BAD = CRITICAL, WARNING  # the latter as long as it is a single point
 FOUND = *BAD, INFO  # the last of one evaluation
 BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13", "N-loss-part-overflow")
+GRAINS = 10  # last digits of a log, above which a loss is not about to be rounded to 0
 REACH = 50  # points in which an ordinary loss is looked for
 NORMS = 20  # points whose median is the norm before
 MIN_NORMS = 3  # of them that suffice
@@ -100,7 +101,7 @@ def non_finite_metric(
     *,
     scaled_points: Annotated[int, "gradient norms that are not finite in a row beside a loss scaler"] = 20,
     zero_points: Annotated[int, "losses of exactly 0 in a row, after an ordinary one"] = 10,
-    ordinary: Annotated[float, "a loss above this is never rounded to 0 in a log"] = 0.01,
+    ordinary: Annotated[float, "a loss above this is not rounded to 0 in a log of four digits"] = 0.01,
 ) -> pl.LazyFrame:
     value = pl.col(VALUE)
     bad = value.is_null()
@@ -112,7 +113,8 @@ def non_finite_metric(
         twice=in_a_row(bad, 2),
         needed=pl.when(scales).then(scaled_points).otherwise(2),
         lasting=pl.when(scales).then(in_a_row(bad, scaled_points)).otherwise(in_a_row(bad, 2)),
-        zeros=in_a_row(value == 0, zero_points),
+        # The rows before them are still at hand, of which the last ones may be rounded.
+        zeros=in_a_row(value == 0, zero_points) & (recent_max(value.abs(), REACH, at_least=1) > 0),
         least=seen_min("positive", REACH, REACH),
         last=value.forward_fill(REACH - 1).over(SERIES),
         # The size of what has either sign, such as a policy's loss, says nothing.
@@ -125,7 +127,8 @@ def non_finite_metric(
     is_gradient = is_of(Signal.GRAD_NORM)
     gradient = is_gradient & bad & pl.col("lasting")
     broken = ~is_gradient & bad
-    from_ordinary = (pl.col("least") >= ordinary) & pl.col(Signal.REWARD).is_null()
+    least_ordinary = pl.max_horizontal(ordinary, GRAINS * seen_grain(VALUE, REACH, REACH))
+    from_ordinary = (pl.col("least") >= least_ordinary) & pl.col(Signal.REWARD).is_null()
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
     sound = pl.col(Signal.LOSS) != 0
     of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
@@ -144,7 +147,7 @@ def non_finite_metric(
             "broken": broken,
             "zeros": zeros,
         },
-        lasts=bad,
+        lasts=bad | (is_of(Signal.LOSS) & (value == 0)),
         # Steps whose gradient is not finite are skipped as long as the loss goes on, which says as well that
         # the weights with which one evaluation overflowed are sound.
         severities={

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, Bools, Curves
-from sentinel.detectors.stats import Floats
+from sentinel.detectors.stats import FINE, MOST_DECIMALS, OFF_GRAIN, Floats
 
 HALF = BLOCKS // 2
 THIRD = BLOCKS // 3
@@ -359,10 +359,11 @@ def range_of_size(c: Curves) -> Floats:
 def rests_low(c: Curves) -> Floats:
     """Measure for which last part of the run it has rested on one value, if that is no better than its start.
 
-    A task that is solved rests, too, but above its start.
+    A task that is solved rests, too, but above its start, and a cost in few digits may move unseen.
     """
     still = np.abs(c.units - c.units[:, -1:]) <= STILL * np.maximum(np.abs(c.units[:, -1:]), NONE)
     low = c.end <= c.start + np.maximum(2 * c.scatter, SAME * np.abs(c.start))
+    low &= (not c.is_cost) | _is_fine(c.units[:, -1])
     return np.where(low & (c.units.shape[1] > 1), _trailing(still) / c.units.shape[1], 0.0)
 
 
@@ -531,6 +532,16 @@ def is_share(c: Curves) -> Bools:
     sizes = -c.units if c.is_cost else c.units
     most = 1 + (MAX_EXCESS if c.is_cost else SAME)
     measured: Bools = (sizes.min(axis=1) >= -SAME) & (sizes.max(axis=1) <= most)
+    return measured
+
+
+def _is_fine(values: Floats) -> Bools:
+    """Return which values have digits that are fine enough for equal ones to tell of a rest."""
+    least = FINE * np.abs(values)
+    with np.errstate(divide="ignore"):
+        decimals = np.clip(np.floor(-np.log10(least)), 0, MOST_DECIMALS)
+    scale = 10.0**decimals
+    measured: Bools = np.abs(values * scale - np.round(values * scale)) > OFF_GRAIN
     return measured
 
 

@@ -89,10 +89,12 @@ def suspects_of(
         epochs = epochs_of(part, progress.epochs, progress.counts)
         outcome = curves_of(courses[indices], np.nan, progress.counts, part)
         among = progress.has_ended | progress.is_look
+        # A cost that never was anything but 0 is not too high, and may be rounded.
+        is_told = (not outcome.is_cost) | (outcome.units != 0).any(axis=1)
         for card in of_role:
             among |= _may_page(card, card.over, outcome, progress.as_whole, progress.tells(card) & ~among)
         for card in of_role:
-            may_page = _may_page(card, card.over, outcome, progress.as_whole, among)
+            may_page = is_told & _may_page(card, card.over, outcome, progress.as_whole, among)
             if not may_page.any():
                 continue
             is_read = may_page & progress.tells(card)
