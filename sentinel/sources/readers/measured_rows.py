@@ -1,7 +1,7 @@
 """Rows of numbers that were read line by line, their steps, and the chunks of points that they become."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -21,8 +21,14 @@ MAX_STREAMS = 256
 EPOCH = "epoch"
 """How the unit of rows that tell of a whole epoch begins."""
 
+ABOVE = " above"
+"""How the unit of rows ends that stand below a counter of their own, such as that of a round."""
+
+ROW = "row"
+"""The unit of rows that only count themselves."""
+
 HELD = 3
-"""Rows of a counter of epochs that wait for the lines below them: a template tells its first lines late."""
+"""Rows of such a counter that wait for the lines below them: a template tells its first lines late."""
 
 MAX_HELD = 512
 """Rows that wait at most."""
@@ -78,11 +84,12 @@ class Laps(msgspec.Struct, array_like=True):
 
 
 class _Place(msgspec.Struct, array_like=True):
-    """Where the last row of a counter of epochs, or of a stream of such, stands."""
+    """Where the last row of a counter that shares streams stands, or of such a stream; and what it counts."""
 
     step: int
     writer: str
     label: str
+    counts: str = EPOCH
 
 
 _to_rows = converter(list[Row])
@@ -94,8 +101,10 @@ class Streams:
     """The streams of one file, given the memory of those before (``{}`` for none).
 
     Each writer has a stream for each of its counters. Lines that tell the same epoch, one of the training and
-    one of an evaluation, share one, so that either is known beside the other. The first one has the name of
-    the file. ``restarted`` says that the file began anew.
+    one of an evaluation, share one, so that either is known beside the other. So do lines below the same
+    counter, such as that of a round, and lines without one that take turns from the beginning, as where each
+    metric has a line of its own. The first one has the name of the file. ``restarted`` says that the file
+    began anew.
     """
 
     def __init__(self, name: str, memory: Mapping[str, Any], restarted: bool) -> None:
@@ -108,6 +117,7 @@ class Streams:
         self._of_streams = _to_places(kept.get("streams", {}))
         self._owners = _to_owners(kept.get("owners", {}))  # of the names of each stream
         self._held = _to_rows(kept.get("held", []))
+        self._turns: set[str] = {*kept.get("turns", [])}  # counters of rows that take turns
 
     def memory(self) -> dict[str, Any]:
         """Return what the next rows need to know of these; JSON-able."""
@@ -118,6 +128,7 @@ class Streams:
             "streams": msgspec.to_builtins(self._of_streams),
             "owners": self._owners,
             "held": [*self._held],
+            "turns": sorted(self._turns),
         }
 
     def chunks(self, rows: Iterable[Row], *, is_end: bool = False) -> list[Chunk]:
@@ -133,13 +144,13 @@ class Streams:
     def _due(self, row: Row) -> list[Row]:
         """Return the rows that need wait no longer.
 
-        The first rows of counters of epochs wait until one of them has more, so that they come in the order
-        of their lines. Nobody waits for a value that is no number.
+        The first rows of counters that share streams wait until one of them has more, so that they come in
+        the order of their lines. Nobody waits for a value that is no number.
         """
-        key = f"{row.record} {row.writer}"
-        if key in self._numbers or not row.unit.startswith(EPOCH):
+        key = _key(row)
+        if key in self._numbers or not (_shared(row.unit) or row.unit == ROW):
             return [row]
-        beside = sum(f"{other.record} {other.writer}" == key for other in self._held)
+        beside = sum(_key(other) == key for other in self._held)
         if beside < HELD and len(self._held) < MAX_HELD and all(map(math.isfinite, row.values)):
             self._held.append(row)
             return []
@@ -148,15 +159,18 @@ class Streams:
     def _released(self) -> list[Row]:
         rows = sorted(self._held, key=lambda row: row.line)
         self._held = []
+        counts = Counter(_key(row) for row in rows if row.unit == ROW)
+        self._turns |= {key for key, count in counts.items() if count >= HELD - 1}
         return rows
 
     def _number(self, row: Row) -> int:
         """Return the number of the stream of a row."""
-        key = f"{row.record} {row.writer}"
+        key = _key(row)
         number = self._numbers.get(key)
-        if not row.unit.startswith(EPOCH):
+        counts = ROW if key in self._turns else _shared(row.unit)
+        if not counts:
             return self._new(key) if number is None else number
-        place = _Place(row.step, row.writer, row.label)
+        place = _Place(row.step, row.writer, row.label, counts)
         if number is None:
             number = self._beside(key, row, place)
         if number is None or not self._fits(number, key, row):
@@ -176,13 +190,13 @@ class Streams:
         return number
 
     def _beside(self, key: str, row: Row, place: _Place) -> int | None:
-        """Return the stream whose last row tells the same epoch of the same training, if there is one."""
+        """Return the stream whose last row tells the same count of the same training, if there is one."""
         beside = (int(number) for number, other in self._of_streams.items() if other == place)
         return next((number for number in beside if self._fits(number, key, row)), None)
 
     def _fits(self, number: int, key: str, row: Row) -> bool:
         """Return whether a row goes on with a stream: its names are of no other counter there, and it does
-        not go on from its own last row to an epoch that the others have passed.
+        not go on from its own last row to a count that the others have passed.
         """
         last = self._of_streams.get(str(number))
         own = self._of_counters.get(key)
@@ -207,6 +221,16 @@ class Streams:
             label=rows[0].label,
             unit=rows[0].unit,
         )
+
+
+def _key(row: Row) -> str:
+    """Return what tells the counter of a row from others."""
+    return f"{row.record} {row.writer}"
+
+
+def _shared(unit: str) -> str:
+    """Return by which count rows of a unit share a stream with others; "" if by none."""
+    return EPOCH if unit.startswith(EPOCH) else unit if unit.endswith(ABOVE) else ""
 
 
 def seconds(stamp: str) -> float:

@@ -66,3 +66,32 @@ def test_a_counter_that_falls_behind_goes_on_in_a_stream_of_its_own() -> None:
     rows = [row(at, step, 3 * step + at) for step in range(1, 4) for at in (TRAIN, VALID)]
     late = [row(TRAIN, 4, 20), row(TRAIN, 6, 30), row(VALID, 5, 31)]
     assert told(read([*rows, *late]))["train.log:1"] == [("val loss", 5)]
+
+
+def test_lines_below_one_counter_share_a_stream() -> None:
+    """As where each metric of a round of federated training has a line of its own."""
+    rows = [row(at, step, 3 * step + at, unit="step above") for step in range(1, 5) for at in (TRAIN, VALID)]
+    points = told(read(rows))
+    assert points == {"train.log": [(NAMES[at][0], step) for step in range(1, 5) for at in (TRAIN, VALID)]}
+
+
+def test_epochs_and_other_counters_do_not_share_a_stream() -> None:
+    rows = [
+        row(at, step, 3 * step + at, unit=unit)
+        for step in range(1, 5)
+        for at, unit in ((TRAIN, "epoch above"), (VALID, "step above"))
+    ]
+    assert list(told(read(rows))) == ["train.log", "train.log:1"]
+
+
+def test_lines_that_take_turns_share_a_stream() -> None:
+    rows = [row(at, step, 3 * step + at, unit="row") for step in range(1, 6) for at in (TRAIN, VALID)]
+    points = told(read(rows))
+    assert points == {"train.log": [(NAMES[at][0], step) for step in range(1, 6) for at in (TRAIN, VALID)]}
+
+
+def test_a_line_that_is_seldom_beside_others_has_a_stream_of_its_own() -> None:
+    often = [row(TRAIN, step, 2 * step, unit="row") for step in range(1, 9)]
+    seldom = [row(VALID, 1, 3, unit="row"), row(VALID, 2, 15, unit="row")]
+    rows = sorted([*often, *seldom], key=lambda each: each.line)
+    assert list(told(read(rows))) == ["train.log", "train.log:1"]
