@@ -35,8 +35,9 @@ The loss also rises where a classifier becomes too sure of itself while its accu
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
 stays info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it
-is at its best, the finding is info, and the card says nothing. So it is while each of the last three
-evaluations has an accuracy of 0.99. The rule judges nothing while the training
+is at its best, the finding is info, and the card says nothing. So it is of a loss that rose by less than a
+fifth while another score keeps half of what it gained, and while each of the last three evaluations has an
+accuracy of 0.99. The rule judges nothing while the training
 loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run look the
 same.
 
@@ -96,6 +97,8 @@ MIN_LEFT = 0.4  # of the training loss at the best, down to which it lowers the 
 FAR_LEFT = 0.8  # the same for the rise that is needed
 COIN = 0.55  # an accuracy on pairs that is no better than a coin's
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
+LITTLE = 0.2  # a rise that weighs less than a score which keeps its gain,
+KEEPS = 0.5  # so much of it
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SOLVED = 0.99  # of the answers: a model that gives so many right ones has lost nothing yet
 SAME = 1.1  # times a training loss that is as low as then
@@ -122,7 +125,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     uses=(
         *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN),
         *OUTRANKS,
-        *map(Standing, OUTRANKS),
+        *map(Standing, (*OUTRANKS, Signal.EVAL_SCORE)),
     ),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
@@ -202,7 +205,8 @@ def generalization_gap(
         )
         .fill_nan(None)
         .with_columns(
-            (_detects_better() | pl.col("solved")).alias(EXCUSED), _is_outranked().alias(OUTRANKED)
+            (_detects_better() | _scores_better() | pl.col("solved")).alias(EXCUSED),
+            _is_outranked().alias(OUTRANKED),
         ),
         found={
             "rose": rose,
@@ -284,6 +288,12 @@ def _detects_better() -> pl.Expr:
     """Return whether a detector or segmenter is at its best by the metric that outranks its losses."""
     standing = pl.coalesce(Standing(metric).column for metric in OUTRANKS)
     return (standing >= AT_BEST).fill_null(False)
+
+
+def _scores_better() -> pl.Expr:
+    """Return whether the loss rose little while a score keeps what it gained."""
+    standing = pl.col(Standing(Signal.EVAL_SCORE).column)
+    return ((standing >= KEEPS) & (pl.col("worse") < LITTLE)).fill_null(False)
 
 
 def _is_solved() -> pl.Expr:

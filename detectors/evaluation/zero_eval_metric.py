@@ -1,20 +1,19 @@
 """The detection or segmentation metric is exactly zero, from the start or since it fell.
 
 ## What it catches
-A mean average precision or intersection over union of exactly 0 at three evaluations in a row; at 25 where it
+A mean average precision or intersection over union of exactly 0 at five evaluations in a row; at 25 where it
 is measured after each epoch and the training loss is not known to have fallen by 30 %; at two if two parts of
 the training loss are exactly 0, those of boxes. A score such as Dice or F1 needs 25, or 10 while the training
 loss has fallen so far; while the run goes on all of the first 10, 12, 14, 16 or 20. Of a run that is over,
-all of 4 are enough, and all of 3 of a score. Five in a row are enough of a metric that was above 0 before,
-and of a run that is over the last four, if these are more than half. Nothing is said where the same metric of
-another class or threshold is above 0. And at the end an average precision or an overlap that never passed
-0.01 at ten evaluations or more, and does not begin to rise. A score that was below 0 at all of five
-evaluations or more of a run that is over is worse than a guess, unless it came half way up; one of both
-signs, such as a correlation, that was always within 0.05 of 0 is no better; so is an error rate that was
-never below 1, at 25 evaluations while the run goes on. At a stage of a known plan the run is judged as if it
-were over.
-Score cards are read as well, while the run goes on and at its end: a metric that never
-left its start, or a score that a coin would get, such as an area under the curve of one half.
+all of 3 are enough. Five in a row are enough of a metric that was above 0 before, and of a run that is over
+the last four, if these are more than half. Nothing is said where the same metric of another class or
+threshold is above 0. And at the end an average precision or an overlap that never passed 0.01 at ten
+evaluations or more, and does not begin to rise. A score that was below 0 at all of five evaluations or more
+of a run that is over is worse than a guess, unless it came half way up; one of both signs, such as a
+correlation, that was always within 0.05 of 0 is no better; so is an error rate that was never below 1, at 25
+evaluations while the run goes on. At a stage of a known plan the run is judged as if it were over.
+Score cards are read as well, while the run goes on and at its end: a metric that never left its start, or a
+score that a coin would get, such as an area under the curve of one half.
 
 ## Why it matters
 The losses of a detector fall although none of its boxes counts: wrong box format, shifted class ids or a
@@ -27,12 +26,12 @@ formats and image scales of both paths. If they are right, compare the class ids
 the score threshold and look at what suppression leaves.
 
 ## When it is wrong
-A detector that is trained from scratch may need more than three evaluations before one box counts, above
+A detector that is trained from scratch may need more than five evaluations before one box counts, above
 all where it evaluates every few hundred steps. A class of which no sample was held out rests at 0 beside
 others that do not, and so does the metric of a threshold that is too strict.
 
 ## Source
-Catalogue V3, V4, V5, V6. Real runs that learn leave zero after two evaluations at most. A zero to the last
+Catalogue V3, V4, V5, V6. Real runs that learn leave zero after three evaluations at most. A zero to the last
 digit needs that not a single box matches, so noise does not explain it.
 """
 
@@ -65,7 +64,7 @@ UNFIT = 2  # parts of the loss that are exactly 0: those of boxes, where there i
 AT_ONCE = 2  # evaluations at which, beside such parts, a metric is 0
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 AT_END = 4  # evaluations of a run that is over, at all of which a score is 0, or at the last of which
-OF_SCORE = 3  # the same of a score, which is that of one answer to all
+OF_SOME = 3  # the same once the run is over
 HARDLY = 0.01  # an average precision or overlap of that is next to nothing
 MANY = 10  # evaluations after which next to nothing is too little
 LEAVES = 2  # times its usual value: one that begins to rise
@@ -105,7 +104,7 @@ ALL = 1 - 1e-6  # of all samples, but for rounding
 def zero_eval_metric(
     points: pl.LazyFrame,
     *,
-    evaluations: Annotated[int, "evaluations in a row at which the metric is exactly 0"] = 3,
+    evaluations: Annotated[int, "evaluations in a row at which the metric is exactly 0"] = 5,
     epochs: Annotated[int, "the same where it is measured after each epoch; at most 50"] = 25,
 ) -> pl.LazyFrame:
     each_epoch = pl.col(STEP) - pl.col(STEP).shift(1).over(SERIES) == 1
@@ -129,7 +128,7 @@ def zero_eval_metric(
     is_whole = is_concluded() | (of_score & pl.col(SUMS_UP) & (pl.col(INDEX) + 1 >= LEARNED))
     ends = is_whole & (pl.col(INDEX) + 1 < 2 * AT_END) & (pl.col("last") == 0)
     fell = ((pl.col("again") == 0) | (of_score & ends)) & (pl.col("highest") > 0)
-    at_least = pl.when(of_score & pl.col(ENDED)).then(OF_SCORE).otherwise(AT_END)
+    at_least = pl.when(ENDED).then(OF_SOME).otherwise(AT_END)
     at_end = is_whole & (pl.col(INDEX) + 1 >= at_least) & (pl.col("highest") == 0)
     finds_no_box = ~of_score & _lacks_boxes() & (pl.col("at_once") == 0) & (pl.col("highest") == 0)
     never_rose = (

@@ -4,7 +4,8 @@
 A median KL over the last ten points above the band of its unit. Per token: above 0.5 is info, a warning if it
 also grew fivefold over the median of the fifty points before; above 2 the policy has left its reference.
 Summed over a response: above 12, critical if it also grew fivefold. Where the unit is unknown: above 0.5 and
-grown fivefold, while it rises. For one PPO update: above 0.1 and five times its start, or above 1.
+grown fivefold, while it rises. For one PPO update: above 0.1 and five times its start, or above 1; above 5
+for one of the first ten, with which a policy has little to lose.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the
@@ -34,7 +35,7 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
-from sentinel.detectors.schema import VALUE
+from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     has_points,
@@ -49,6 +50,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 NOW = 10  # points whose median is the present level: a huge point is none
 BEFORE = 50  # points whose median is the level before: growth from zero is fivefold
+FAR_OFF = 5.0  # nats of one of the first updates that wreck even a policy which has learned nothing yet
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 FEW = 0.5  # fraction of clipped samples below which an update clips few
 FEWER = 0.25  # the same beside a KL that grew past its limit
@@ -109,11 +111,12 @@ def kl_blowup(
     over = level > pl.col("limit")
     away = is_of(Signal.KL) & (level > critical_per_token)
     grown = (level > growth * before.clip(0)).fill_null(False)
-    wrecked = update & (pl.col("largest") > wreck_per_update)
+    wrecked = update & (pl.col("largest_late") > wreck_per_update)
     to_reference = ~update & over & (grown | summed | is_of(Signal.KL))
     measured = points.with_columns(
         level=recent_median(VALUE, NOW),
         largest=recent_max(pl.col(VALUE), NOW, at_least=1),
+        largest_late=recent_max(_wrecks(), NOW, at_least=1),
         clipped=recent_max(pl.col(Signal.CLIP_FRACTION), NOW, at_least=1),
         before=_before(),
         reward_gain=recent_median(Signal.REWARD, NOW, at_least=1)
@@ -145,6 +148,11 @@ def kl_blowup(
         },
         above=pl.when(wrecked).then(wreck_per_update).when(over).then("limit").otherwise(level / 2),
     )
+
+
+def _wrecks() -> pl.Expr:
+    """Return the KL of an update that may have wrecked a policy: not of a first one, unless it is huge."""
+    return pl.when((pl.col(INDEX) >= NOW) | (pl.col(VALUE) > FAR_OFF)).then(VALUE)
 
 
 def _before() -> pl.Expr:

@@ -26,7 +26,10 @@ being gamed, or a model that no longer stops. A critic loss that grows for ever 
 
 ## When it is wrong
 A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
-lower the reward by design. What a resumed run had gained before is not known, so such a run is judged only
+lower the reward by design. A policy whose every step costs something loses more in longer episodes, which it
+has first to survive: while the run goes on, the card waits where episodes have become longer by a fifth and
+a step earns a quarter more than at the start. So it does of an evaluation while the reward of training
+stands at its best. What a resumed run had gained before is not known, so such a run is judged only
 where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts are
 means over blocks of the run, and a fall is told late in a very long log.
 
@@ -44,11 +47,20 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
+from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
 from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, may_yet_learn
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE, Standing
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, recent_max, start_value, was_resumed
+from sentinel.detectors.stats import (
+    has_points,
+    is_of,
+    recent_max,
+    recent_median,
+    start_median,
+    start_value,
+    was_resumed,
+)
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEAST = 20  # points that suffice while the run continues
@@ -61,6 +73,9 @@ SINCE = 10  # within so many points
 BEFORE = 50  # points before it, and
 MIN_BEFORE = 20  # how many suffice
 FAR = 100  # times the largest size of a reward before
+NOW = 10  # rows whose median is a level of today
+LONGER = 1.2  # times the first episodes
+CHEAPER = 0.25  # of what a step first earned or cost: so much more it earns
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
 
 FELL = "the reward fell from {best:.4g} to {now:.4g}"
@@ -69,7 +84,10 @@ CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failure
 
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
-    uses=(*LANGUAGE, Signal.EXPLORATION_RATE, Signal.TOTAL_STEPS, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
+    uses=(
+        *(*LANGUAGE, Signal.EXPLORATION_RATE, Signal.TOTAL_STEPS, Signal.KL, Signal.CLIPPED_COMPLETION_RATIO),
+        *(Signal.EPISODE_LENGTH, Standing(Signal.REWARD)),
+    ),
     history=History(recent=ROWS, head=SHORT, coarse=True),
     at_end=True,
     at_stages=True,
@@ -116,7 +134,7 @@ def reward_collapse(
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
-        **{EXCUSED: may_yet_learn()},
+        **{EXCUSED: may_yet_learn() | (~pl.col(ENDED) & (_lasts_longer_for_less() | _trains_at_best()))},
     )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=pl.min_horizontal((best - now) / (best - start), 1.0),
@@ -157,6 +175,22 @@ def _has_explored() -> pl.Expr:
     is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * pl.col("size"))
     least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
     return has_points(least) & ~acts_at_random()
+
+
+def _lasts_longer_for_less() -> pl.Expr:
+    """Return whether episodes have become longer, and a step of them earns more than at the start."""
+    length = pl.col(Signal.EPISODE_LENGTH)
+    first_length = start_median(Signal.EPISODE_LENGTH, NOW)
+    a_step = recent_median(VALUE, NOW, at_least=1) / recent_median(Signal.EPISODE_LENGTH, NOW, at_least=1)
+    first_step = start_median(VALUE, NOW) / first_length
+    earns_more = a_step > first_step + CHEAPER * first_step.abs()
+    return (is_of(Signal.REWARD) & (length > LONGER * first_length) & earns_more).fill_null(False)
+
+
+def _trains_at_best() -> pl.Expr:
+    """Return whether this is an evaluation, and the reward of training stands at its best."""
+    standing = pl.col(Standing(Signal.REWARD).column)
+    return (is_of(Signal.EVAL_REWARD) & (standing >= AT_BEST)).fill_null(False)
 
 
 def _since() -> pl.Expr:

@@ -27,8 +27,9 @@ be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy
 long before it meets its first reward: for 100 points, or episodes where their length is known, for a third of
 the plan, and while a fifth of the actions are random or were lately, a rest is info. So is one of an
 evaluation while the rewards of training move, until the run is over, and one of training while evaluations
-move. A sparse reward must rest for five times its usual gap. The last rule leaves alone a reward near zero,
-as in self-play, single episodes, and what a resume goes on from.
+move. So is a rest beside another reward of the same kind that moves: one of an episode's last step. A sparse
+reward must rest for five times its usual gap. The last rule leaves alone a reward near zero, as in self-play,
+single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -48,7 +49,7 @@ from sentinel.detectors.reinforcement.rests import (
     may_yet_learn,
     with_rests,
 )
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import PRECISION, is_of, of_buckets, recent_max, start_median, was_resumed
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -65,6 +66,7 @@ TENTH = 0.1  # of the coarse history
 MIN_BLIND = 200  # points in which a critic ought to have learned something
 NOTHING_EXPLAINED = 0.01  # of the variance of the returns
 MOVES = {"trains": Signal.REWARD, "evaluates": Signal.EVAL_REWARD}  # whether rewards change
+SETTLED = 3  # points after which nothing of what moved before a rest is seen
 SUCCESS = 0.85  # of a task that was solved before it was trained
 
 
@@ -72,6 +74,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(
         *(*USED, Signal.REWARD, Signal.EVAL_REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+        *map(Every, MOVES.values()),
         *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE, Signal.POLICY_ENTROPY),
     ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
@@ -116,7 +119,10 @@ def reward_stagnation(
 ) -> pl.LazyFrame:
     rows = pl.col(INDEX) + 1
     rests = _rests(rest, rest_share)
-    context = with_rests(points, most=ROWS).with_columns(
+    is_early = may_yet_learn() | acted_at_random_lately(ROWS)
+    explores = pl.col("explores") & pl.col(Signal.TOTAL_STEPS).is_null()  # the plan tells it better
+    rested = with_rests(points, most=ROWS).with_columns(twin_moves=_twin_moves())
+    context = rested.with_columns(
         scatter=pl.col(VALUE).rolling_std(SCATTER).over(SERIES),
         points=rows,
         entropy_left=pl.col(Signal.POLICY_ENTROPY) / start_median(Signal.POLICY_ENTROPY, LEAST),
@@ -125,7 +131,7 @@ def reward_stagnation(
         **{
             name: (pl.col(signal).diff() != 0).over(SERIES).cast(pl.Float64) for name, signal in MOVES.items()
         },
-        **{EXCUSED: may_yet_learn() | acted_at_random_lately(ROWS)},
+        **{EXCUSED: explores | pl.col("twin_moves") | is_early},
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
@@ -183,7 +189,18 @@ def _may_be_chance() -> pl.Expr:
     """
     trains, evaluates = (recent_max(pl.col(name), ROWS - 1, at_least=1) > 0 for name in MOVES)
     others_move = pl.when(is_of(Signal.EVAL_REWARD)).then(trains & ~pl.col(ENDED)).otherwise(evaluates)
-    return pl.col("explores") | pl.col(EXCUSED) | others_move.fill_null(value=False)
+    return pl.col(EXCUSED) | others_move.fill_null(value=False)
+
+
+def _twin_moves() -> pl.Expr:
+    """Return whether another number of the same kind moves while this one rests: it is the reward, and this
+    one is that of a last step, or no longer measured.
+    """
+    trains, evaluates = (pl.col(Every(signal).column).list.sum() for signal in MOVES.values())
+    twins = pl.when(is_of(Signal.EVAL_REWARD)).then(evaluates).otherwise(trains)
+    moves = twins.diff().over(SERIES).abs() > PRECISION * twins.abs()
+    alone = (moves & (pl.col("still") > SETTLED)).cast(pl.Float64)
+    return (recent_max(alone, ROWS - 1, at_least=1) > 0).fill_null(False)
 
 
 def _blind_points() -> pl.Expr:

@@ -17,9 +17,10 @@ If it began with a restart, compare the two environments.
 
 ## When it is wrong
 Longer sequences, longer completions and evaluations inside a step take longer by right. A finding is
-therefore info until the speed has been below a half for twenty points. A neighbour that comes and goes
-slows the steps of a clock in part, and nothing is said of it. Beside rewards no clock is judged: an
-episode that lasts longer is often a better one.
+therefore info until the speed has been below a half for twenty points. Where several trainings take turns
+some are fast: it stays info while one in ten of the last sixty points is as fast as before. A neighbour that
+comes and goes slows the steps of a clock in part, and nothing is said of it. Beside rewards no clock is
+judged: an episode that lasts longer is often a better one.
 
 ## Source
 Catalogue DP5.
@@ -42,6 +43,7 @@ EARLIER_POINTS = 200  # points before those
 MIN_EARLIER_POINTS = 80  # points of those that suffice
 FAST_SHARE = 0.25  # quantile of the present times per step by a clock
 SLOW_SHARE = 0.9  # quantile of the earlier ones: evaluations and checkpoints of each tenth step lie beyond
+TOP = 0.1  # of the points: so many may be fast
 MIN_LOST_SECONDS = 5.0  # by the last 20 points of a clock: machines stumble for shorter
 
 
@@ -73,6 +75,7 @@ def throughput_shift(
     per_step = is_of(Signal.STEP_TIME) | by_clock
     earlier = {"n": EARLIER_POINTS, "at_least": MIN_EARLIER_POINTS}
     crawls = pl.when(by_clock).then(_crawls_by_clock(crawling)).otherwise(pl.col("speed") < crawling)
+    all_slow = by_clock | (_top_speed(per_step) < slow).fill_null(False)
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, LEVEL_POINTS, past=earlier | {"skip": LEVEL_POINTS}),
@@ -87,10 +90,17 @@ def throughput_shift(
         },
         found={"slower": pl.when(by_clock).then(crawls).otherwise(pl.col("speed") < slow)},
         lasts=pl.col("speed") < recovered,
-        severities={WARNING: in_a_row(crawls, LEVEL_POINTS)},
+        severities={WARNING: in_a_row(crawls, LEVEL_POINTS) & all_slow},
         above=pl.when(per_step).then(pl.col("before") / recovered),
         below=pl.when(~per_step).then(pl.col("before") * recovered),
     )
+
+
+def _top_speed(per_step: pl.Expr) -> pl.Expr:
+    """Return the speed that one in ten of the last sixty points exceeds, as a share of the earlier one."""
+    shortest, highest = (recent_quantile(q, VALUE, 3 * LEVEL_POINTS) for q in (TOP, 1 - TOP))
+    before = pl.col("before")
+    return pl.when(per_step).then(before / shortest).otherwise(highest / before)
 
 
 def _crawls_by_clock(crawling: float) -> pl.Expr:
