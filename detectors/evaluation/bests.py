@@ -101,6 +101,12 @@ LINEAR = "linear"
 
 SCALES = LOG, LINEAR
 
+TASK_METRIC = "task_metric"
+"""The column of the accuracy, or of a score that is a share or a percentage where there is none."""
+
+PERCENT = 100
+"""Of a score that has been above 1."""
+
 _THEN_AND_NOW = "metric", "metric_then", "train", "train_then"
 
 
@@ -117,18 +123,22 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
     A loss that has been below zero is ``signed``. It has no ``rise`` and no ``gained``, but ``lost``.
     ``worse`` is whichever of ``rise`` and ``lost`` there is, and ``stays`` is in the same unit.
     """
-    accuracy = pl.col(Signal.EVAL_ACCURACY)
+    accuracy = pl.col(TASK_METRIC)
     buckets = pl.col("coarse_mean").list
     value = pl.col(VALUE)
-    context = points.with_columns(
-        short=pl.col(INDEX) < LONG_FROM,
-        first=start_value(VALUE),
-        metric_off=accuracy.cum_max().over(SERIES) - recent_max(accuracy, SHORT, at_least=1),
-        train_first=start_value("loss_mean"),
-        older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()),
-        log=pl.when(value > 0).then(value.log()),
-        linear=value,
-    ).with_columns(signed=(pl.min_horizontal(value.cum_min().over(SERIES), "older") < 0).fill_null(False))
+    context = (
+        points.with_columns(_task_metric().alias(TASK_METRIC))
+        .with_columns(
+            short=pl.col(INDEX) < LONG_FROM,
+            first=start_value(VALUE),
+            metric_off=accuracy.cum_max().over(SERIES) - recent_max(accuracy, SHORT, at_least=1),
+            train_first=start_value("loss_mean"),
+            older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()),
+            log=pl.when(value > 0).then(value.log()),
+            linear=value,
+        )
+        .with_columns(signed=(pl.min_horizontal(value.cum_min().over(SERIES), "older") < 0).fill_null(False))
+    )
     for scale in SCALES:
         context = _with_levels(context, scale)
     names = "best", "level", "gap", "clear_gap", "since", "trend", *_THEN_AND_NOW
@@ -149,6 +159,21 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         )
         .with_columns(worse=pl.coalesce("rise", "lost"), lost=pl.min_horizontal("lost", 1.0))
     )
+
+
+def _task_metric() -> pl.Expr:
+    """Return the accuracy, or where none is logged a score as a share: an F1 of 0.9, or of 90."""
+    score = pl.col(Signal.EVAL_SCORE)
+    highest = score.cum_max().over(SERIES)
+    share = (
+        pl.when(score.cum_min().over(SERIES) < 0)
+        .then(None)
+        .when(highest <= 1)
+        .then(score)
+        .when(highest <= PERCENT)
+        .then(score / PERCENT)
+    )
+    return pl.coalesce(Signal.EVAL_ACCURACY, share)
 
 
 def _with_levels(points: pl.LazyFrame, scale: str) -> pl.LazyFrame:
@@ -261,8 +286,8 @@ def _beside(
     near = np.maximum(row[:, None] - np.arange(LONG), begin[:, None])
     earlier_rows = np.clip(near - since[:, None] + 1, begin[:, None], near)
     medians = {}
-    for name, signal in (("metric", Signal.EVAL_ACCURACY), ("train", "loss_mean")):
-        column = frame[signal].fill_null(np.nan).to_numpy()
+    for name, logged in (("metric", TASK_METRIC), ("train", "loss_mean")):
+        column = frame[logged].fill_null(np.nan).to_numpy()
         then = np.minimum(earlier_rows + 1, row[:, None]) if name == "metric" else earlier_rows
         for when, at in (("", near), ("_then", then)):
             few, many = (np.median(column[at[:, :rows]], axis=1) for rows in (SHORT, LONG))

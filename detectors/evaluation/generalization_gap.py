@@ -34,12 +34,13 @@ within the first epoch, look for a difference between the two data sets first.
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
 has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
 and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
-stays info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it
-is at its best, the finding is info, and the card says nothing. So it is of a loss that rose by less than a
-fifth while another score keeps half of what it gained, and while each of the last three evaluations has an
-accuracy of 0.99. The rule judges nothing while the training
-loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run look the
-same.
+stays info, unless the loss has risen by half; and where the accuracy has become better by more than that
+since, and is above a half, it is info for good. A score that is a share (or a percentage) counts where no
+accuracy is logged. The mean precision of a detector outranks its losses: while it is at its best, the
+finding is info, and the card says nothing. So it is of a loss that rose by less than a fifth while another
+score keeps half of what it gained, and while each of the last three evaluations has an accuracy of 0.99. The
+rule judges nothing while the training loss rises at least half as far, which is a divergence. Evaluation
+data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -66,6 +67,7 @@ from sentinel.detectors.evaluation.bests import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.interims import AGAIN
+from sentinel.detectors.reading.company import POOR
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.schema import (
     EXCUSED,
@@ -123,7 +125,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
 @detector(
     judges=(Signal.EVAL_LOSS, *COSTS),
     uses=(
-        *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.PREFERENCE_MARGIN),
+        *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.PREFERENCE_MARGIN),
         *OUTRANKS,
         *map(Standing, (*OUTRANKS, Signal.EVAL_SCORE)),
     ),
@@ -135,7 +137,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     cause=Cause.EVALUATION,
     evidence=GAP | {"first": Measure("first evaluation", Unit.SAME)},
     variants={
-        "metric-holds": Variant(RISEN + "; accuracy holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
+        "metric-holds": Variant(RISEN + "; the accuracy or score holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
         "loses": Variant(LOST, OVERFIT, (WARNING, INFO)),
         "rose": Variant(ROSE, OVERFIT, (WARNING,)),
@@ -187,6 +189,7 @@ def generalization_gap(
     trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
     risen = clear | trends | ends
     held = pl.col("metric") >= pl.col("metric_then") - metric_slack
+    improved = (pl.col("metric") > pl.col("metric_then") + metric_slack) & (pl.col("metric") >= POOR)
     holds = held & ~ends  # an accuracy that ended off its best does not hold
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
@@ -194,7 +197,7 @@ def generalization_gap(
     rose = of_loss & pl.col("rose")
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
-    is_doubtful = (held & (patient | signed)) | may_be_chance | ~(clear | memorises)
+    is_doubtful = (held & (patient | signed)) | improved | may_be_chance | ~(clear | memorises)
     needs_the_end = (rose | (ends & ~((clear | trends) & ~is_doubtful))).fill_null(False)
     stands = dict.fromkeys(("metric-holds", "rises", "loses"), AGAIN)
     return verdicts(

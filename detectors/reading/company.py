@@ -21,6 +21,9 @@ from sentinel.detectors.reading.measurements import (
 from sentinel.detectors.reading.measurements import trend as trend_of
 from sentinel.detectors.stats import Floats, Ints
 
+POOR = 0.5
+"""A share of right answers below which a task metric excuses nothing."""
+
 NEAR_GUESS = 0.15
 """Share by which each block of an accuracy may miss that of guessing."""
 
@@ -129,6 +132,19 @@ def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
     del outcome
     sure = companion.gain > 3 * companion.scatter
     return np.where(sure, np.clip((companion.end - companion.start) / companion.gain, -1, 1), np.nan)
+
+
+@beside("metric", "share of its gain")
+def gains_since_best(outcome: Curves, companion: Curves) -> Floats:
+    """Measure which share of its own gain a companion made since the outcome was at its best; NaN of a share
+    that is poor in itself.
+
+    A task metric that goes on getting better outranks a held-out loss that rises meanwhile.
+    """
+    poor = late_share(companion) < POOR
+    sure = (companion.gain > 3 * companion.scatter) & ~poor
+    gained = (companion.end - _at(companion, outcome.best_at)) / companion.gain
+    return np.where(sure, np.clip(gained, -1, 1), np.nan)
 
 
 @beside("task_reward", "share of the larger")

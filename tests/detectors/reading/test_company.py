@@ -23,6 +23,7 @@ DRAWN = {
     "metric_rose": (HALF, True, 0.0),
     "reward_rose": (HALF, True, 0.0),
     "metric_loses_gain": (OUTCOME, True, 0.95),
+    "metric_gains_since_best": (np.linspace(0, 1, 40), True, 0.46),
     "reward_loses_gain": (OUTCOME, True, 0.95),
     "held_out_loss_loses_gain": (-OUTCOME, False, 0.95),
     "metric_keeps_gain": (OUTCOME, True, 0.03),
@@ -69,6 +70,12 @@ def test_a_measurement_has_a_unit_and_a_page_of_two_lines(one):
     assert one.unit
     assert one.measure.__doc__.strip().startswith("Measure ")
     assert one.measure.__doc__.strip().count("\n") >= 2
+
+
+def test_a_metric_that_is_poor_in_itself_gains_nothing():
+    poor = curve_of(np.linspace(0, 0.4, 40), higher_is_better=True)
+    outcome = curve_of(OUTCOME, higher_is_better=True)
+    assert np.isnan(COMPANY["metric_gains_since_best"].measure(outcome, poor)[0])
 
 
 def test_of_several_companions_the_largest_counts():
