@@ -16,6 +16,7 @@ from sentinel.common.conversion import converter
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.meters import Meters
+from sentinel.sources.console.part_tables import PartTables
 from sentinel.sources.console.summaries import Summaries
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -214,6 +215,7 @@ class RecurringLines:
         self._part: str = state.get("part", "")  # of the data, that the next line is about
         self._meters = Meters(state.get("evaluated", ""))
         self._summaries = Summaries(state.get("summaries", {}))
+        self._tables = PartTables(list(state.get("parts", [])))
         self._last_step: int | None = state.get("last_step")
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
@@ -237,6 +239,7 @@ class RecurringLines:
             "part": self._part,
             "evaluated": self._meters.part,
             "summaries": self._summaries.dump(),
+            "parts": self._tables.parts,
             "late": self._late,
             "last_step": self._last_step,
         }
@@ -286,6 +289,10 @@ class RecurringLines:
 
     def _outside_tables(self, line: str) -> str | None:
         """Return a line with the names of its columns; None for the row of a block and for a header."""
+        if "|" in line or self._tables.parts:
+            named = self._tables.read(line)
+            if named is None or named is not line:
+                return named
         if "|" in line:
             if self._is_row(line):
                 return None
