@@ -55,7 +55,8 @@ _BAR = (
 _INDENTED = lazy_pattern(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
 _FRAME = lazy_pattern(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
 _OF_A_LIBRARY = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
-_EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?::\s|:?$)")
+_EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:\([A-Za-z_][\w.]{0,150}\))?(?::\s|:?$)")
+"""The last line of a traceback. Ray names the exception of a task in parentheses."""
 _CAUGHT = lazy_pattern(
     r"\b(?:ERROR|WARN|WARNING|CRITICAL)\b|Exception (?:ignored )?in|Logging error"
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog

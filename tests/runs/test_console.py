@@ -97,6 +97,11 @@ def test_an_exception_outside_ones_own_code_has_its_last_place():
     assert said(text) == [(3, "E: x", "<frozen runpy>:8 in run", ())]
 
 
+def test_ray_names_the_exception_of_a_task_in_parentheses():
+    error = "ray.exceptions.RayTaskError(NotImplementedError): ray::main_task() (pid=7)"
+    assert [text for _, text, _, _ in said(TRACEBACK + error)] == [error]
+
+
 @pytest.mark.parametrize(
     ("line", "entries"),
     [
