@@ -137,7 +137,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     cause=Cause.EVALUATION,
     evidence=GAP | {"first": Measure("first evaluation", Unit.SAME)},
     variants={
-        "metric-holds": Variant(RISEN + "; the accuracy or score holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
+        "metric-holds": Variant(RISEN + "; the metric holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),
         "rises": Variant(RISEN, OVERFIT, (WARNING, INFO)),
         "loses": Variant(LOST, OVERFIT, (WARNING, INFO)),
         "rose": Variant(ROSE, OVERFIT, (WARNING,)),
