@@ -217,6 +217,7 @@ class RecurringLines:
         self._summaries = Summaries(state.get("summaries", {}))
         self._tables = PartTables(list(state.get("parts", [])))
         self._last_step: int | None = state.get("last_step")
+        self._counted: bool = state.get("counted", False)  # whether a line told that step
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
 
@@ -242,6 +243,7 @@ class RecurringLines:
             "parts": self._tables.parts,
             "late": self._late,
             "last_step": self._last_step,
+            "counted": self._counted,
         }
 
     def read(self, data: bytes) -> list[Row]:
@@ -842,7 +844,9 @@ class RecurringLines:
                 self._wait_for_bar(record, writer, values, [step, unit, stamp, line_number])
                 return step
             step = self._bars[writer][0]
-        self._last_step = step
+        if unit != "row" or not self._counted:  # rows are counted each by themselves: those of a table, too
+            self._last_step = step
+            self._counted = unit != "row"
         if unit in _COUNTER_ORDER and unit != "epoch" and _leads(record.heading, record.names):
             self._lead(writer, step)
         names = record.names

@@ -437,3 +437,11 @@ def test_rows_that_wait_for_a_bar_can_be_kept(epoch):
     rows += again.end()
     assert all(-(2**62) < row.step < 2**62 for row in rows)
     assert rows
+
+
+def test_a_table_below_the_training_does_not_move_the_step_of_an_error():
+    steps = [f"step {step} loss {1 / step:.3f}" for step in range(10, 400, 10)]
+    table = [f"label_{row}  precision 0.{row}1  recall 0.{row}2" for row in range(1, 8)]
+    reader = RecurringLines("log")
+    reader.read("\n".join([*steps, *table, "NameError: x", ""]).encode())
+    assert reader.texts[-1] == ("NameError: x", 390)
