@@ -353,3 +353,21 @@ def test_seven_evaluations_of_a_run_that_goes_on_are_too_few_for_the_rule_of_its
     series = {"train_loss": 0.5 + 1.4 * np.exp(-np.arange(12) / 3), "val_loss": losses}
     log = log_of_epochs(tmp_path / "training.csv", **series, val_accuracy=accuracies)
     assert first_told(log, "generalization-gap", "rises") is None
+
+
+def test_a_reward_that_fell_is_told_at_an_interim_of_a_short_log(tmp_path):
+    level = np.concatenate([np.linspace(20, 100, 60), np.linspace(100, 70, 8), np.full(32, 45)])
+    log = log_of_epochs(tmp_path / "training.csv", reward=level + np.random.default_rng(1).normal(0, 4, 100))
+    assert first_told(log, "reward-collapse", "lost") == 80
+
+
+def test_one_row_of_an_interim_tells_that_a_loss_diverged(tmp_path):
+    loss = [*(0.3 + 1.2 * np.exp(-np.arange(15) / 8)), 0.8, 1.0, 1.15, 1.2, 1.25, 1.2, 1.25]
+    log = log_of_epochs(tmp_path / "training.csv", loss=loss + np.random.default_rng(1).normal(0, 0.02, 22))
+    assert first_told(log, "loss-divergence", "diverged") == 20
+
+
+def test_a_hundred_equal_accuracies_of_few_samples_are_enough(tmp_path):
+    loss = 0.7 + np.random.default_rng(1).normal(0, 0.05, 130)
+    log = log_of_epochs(tmp_path / "training.csv", loss=loss, val_accuracy=np.full(130, 0.5))
+    assert first_told(log, "class-collapse", "constant") == 100

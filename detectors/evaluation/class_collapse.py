@@ -26,10 +26,11 @@ the loss falls alone, the accuracy is computed from something else: look at the 
 
 ## When it is wrong
 A handful of held-out samples allows for few accuracies: a share of 30 or fewer is judged at the end alone,
-from eight on and below 80 %. One in whole percent may hide what changes, so it needs 20 while the run goes
-on, and at its end where it is good. A good pretrained model may repeat its accuracy, so only one below 95 %
-counts. On data of the training nothing is told beside a held-out one above that. Slow learners among many
-classes are near guessing for long, but the loss falls below ln n. A resumed run never guesses.
+from eight on and below 80 %, or where a hundred are equal. One in whole percent may hide what changes, so it
+needs 20 while the run goes on, and at its end where it is good. A good pretrained model may repeat its
+accuracy, so only one below 95 % counts. On data of the training nothing is told beside a held-out one above
+that. Slow learners among many classes are near guessing for long, but the loss falls below ln n. A resumed
+run never guesses.
 
 ## Source
 Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a
@@ -160,7 +161,8 @@ def class_collapse(
     whole = at_end | (at_interim & pl.col("passed").fill_null(False))
     unstirred = (held_out & ~pl.col("stirs")).fill_null(False)
     has_seen_enough = (pl.col(Signal.EPOCH) >= REACH).fill_null(False) | (count >= ROUNDS)
-    waited = pl.col("passed").fill_null(unstirred | has_seen_enough)
+    many = (count >= ROUNDS) & (value < POOR)
+    waited = pl.col("passed").fill_null(unstirred | has_seen_enough) & (~few_samples | many)
     enough = pl.when(at_end).then(~few_samples | (_is_poor() & (count >= RESTS))).otherwise(waited)
     first = pl.col(First(Signal.EVAL_LOSS).column)
     fall = pl.coalesce("fall", pl.when(first > 0).then(1 - pl.col("eval_loss_low") / first))
@@ -180,7 +182,7 @@ def class_collapse(
         measured,
         judged={
             SkipReason.FEW_POINTS: count >= pl.when(at_end).then(at_least).otherwise(evaluations),
-            SkipReason.COARSE: ~few_samples | pl.col(ENDED),
+            SkipReason.COARSE: ~few_samples | pl.col(ENDED) | many,
             SkipReason.EXPLAINED: held_out
             | ~(pl.col(Signal.EVAL_ACCURACY) >= most_accuracy).fill_null(False),
         },

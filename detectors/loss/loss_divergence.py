@@ -9,7 +9,8 @@ the rule waits. Of a run that is over with six to ten points, the last third lie
 third. And a critic whose loss is 1000 times that of its start, and far beyond the square of any reward,
 without a gain; or leaps to 1000 times the largest of its last 50 points at once, while the reward does not
 rise.
-At a stage of a known plan the run is judged as if it were over.
+At a stage of a known plan the run is judged as if it were over, and where the run so far is judged as a whole
+(at 12, 14, 16, 20, 30, 40, 60, ... points) one row is enough.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 
 ## Why it matters
@@ -82,6 +83,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     uses=(*ELSE, *COMPANIONS, Signal.LEARNING_RATE),
     history=LEVELS,
     at_end=True,
+    at_interims=True,
     at_stages=True,
     maturity=Maturity.STABLE,
     hold=5,

@@ -8,8 +8,9 @@ something, so it is also judged where it falls as clearly below its own start. W
 judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th if each
 point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over is
 judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
-single episode of it below nearly all). A reward that leaps down to 100 times the largest size of its last 50
-points, for three points, is told at once.
+single episode of it below nearly all). While it goes on, a fall is told from 40 points on where the run so
+far is judged as a whole: at 40, 60, 80, 120, ... points. A reward that leaps down to 100 times the largest
+size of its last 50 points, for three points, is told at once.
 At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 It waits until fewer than a fifth of the actions are random (half, once the run is over) and, but for a
@@ -50,7 +51,7 @@ from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
 from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, may_yet_learn
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE, Standing
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, Standing
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     has_points,
@@ -90,6 +91,7 @@ CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failure
     ),
     history=History(recent=ROWS, head=SHORT, coarse=True),
     at_end=True,
+    at_interims=True,
     at_stages=True,
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
@@ -173,7 +175,8 @@ def _fell(scatters: float, sure: float, least_fall: float) -> pl.Expr:
 def _has_explored() -> pl.Expr:
     """Return whether there were so many points that exploration no longer ruins the reward."""
     is_mean = is_of(Signal.EVAL_REWARD) | (pl.col("moves") < SINGLE * pl.col("size"))
-    least = pl.when(~is_mean).then(EPISODES).when(ENDED).then(SHORT).otherwise(EXPLORES)
+    is_whole = pl.col(ENDED) | (pl.col(SUMS_UP) & ~pl.col(EXCUSED))
+    least = pl.when(~is_mean).then(EPISODES).when(is_whole).then(SHORT).otherwise(EXPLORES)
     return has_points(least) & ~acts_at_random()
 
 
