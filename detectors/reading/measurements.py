@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 import numpy as np
 
-from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, Bools, Curves
+from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, START_BLOCKS, Bools, Curves
 from sentinel.detectors.stats import FINE, MOST_DECIMALS, OFF_GRAIN, Floats
 
 HALF = BLOCKS // 2
@@ -480,6 +480,16 @@ def deepest_leap(c: Curves) -> Floats:
     falls = -np.diff(c.units, axis=1, prepend=c.units[:, :1])
     measured: Floats = falls.max(axis=1) / _range_of_units(c)
     return measured
+
+
+@measurement("share of the size")
+def start_error(c: Curves) -> Floats:
+    """Measure the standard error of the start beside the size.
+
+    Large where the first tenth holds a few single episodes: whether the reward left it is luck.
+    """
+    rows = np.maximum(c.points * START_BLOCKS / BLOCKS, 1.0)
+    return c.noise / np.sqrt(rows) / c.size
 
 
 @measurement("share of the size")

@@ -60,6 +60,7 @@ DRAWN = {
     "swing": (LEAPS, 0.5),
     "swing_of_size": (WAVE, 0.06),
     "deepest_leap": (LEAPS, 1.0),
+    "start_error": (LEAPS, 1.21),
     "noise_of_size": (FLAT, 0.0),
     "points": (NOISE, 3.2),
 }
