@@ -314,9 +314,17 @@ def _moved(role: Role, split: Split, why: str) -> Role:
 
 def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield bare metrics: those logged with held-out data or less often than training are held-out, and so
-    are those of a run that logs no loss of its training. A score may be that of a sample.
+    are those of a run that logs no loss of its training, and those beside a bare loss of held-out data. A
+    score may be that of a sample.
     """
     held_out = [series for series in all_series if series.reading.split is Split.HELD_OUT]
+    bare = [
+        series
+        for series in all_series
+        if series.reading.split is Split.UNKNOWN
+        and (role := roles.get(series.key))
+        and role.kind is Kind.HELD_OUT_LOSS
+    ]
     losses = [
         series for series in all_series if (role := roles.get(series.key)) and role.kind is Kind.TRAINING_LOSS
     ]
@@ -338,6 +346,8 @@ def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tupl
             in_training_rows = any(series.count == other.count for other in losses)
         if with_held_out and not in_training_rows:
             yield series.key, _moved(role, Split.HELD_OUT, "it stands in the rows of the evaluation")
+        elif any(_same_row(series, other) for other in bare):
+            yield series.key, _moved(role, Split.HELD_OUT, "it stands beside a bare loss of held-out data")
         elif series.count <= _MAX_EVALUATION_COUNT * rarest:
             yield series.key, _moved(role, Split.HELD_OUT, "it is logged less often than the training loss")
         elif in_training_rows and held_out:

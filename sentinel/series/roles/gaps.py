@@ -84,6 +84,8 @@ def corrections(
             result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
             result[series.tag] = Signal.EVAL_ACCURACY
+        elif signal is Signal.LOSS and role.kind is Kind.HELD_OUT_LOSS and Signal.EVAL_LOSS not in present:
+            result[series.tag] = Signal.EVAL_LOSS
         if (corrected := result.get(series.tag)) is not None:
             present.add(corrected)
     return result
