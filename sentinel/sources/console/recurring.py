@@ -82,6 +82,16 @@ _PART_ALONE = lazy_pattern(
 )
 """A line that only says which part of the data the next one is about."""
 
+_EVALUATION_BEGINS = lazy_pattern(
+    r"(?:eval(?:uation)?|validation|testing) (?:begins?|starts?)\W*", re.IGNORECASE
+)
+"""A line that only says that the next ones are of held-out data, as PaddlePaddle prints it."""
+
+_EVALUATION_ENDS = lazy_pattern(
+    r"(?:eval(?:uation)?|validation|testing) (?:samples|ends?|done|finished)\b|epoch \d", re.IGNORECASE
+)
+"""How the first line behind these begins."""
+
 PENDING = 0
 """State of a template whose first lines wait."""
 
@@ -213,6 +223,7 @@ class RecurringLines:
         self._header: list[str] = list(state.get("header", []))  # names of columns
         self._columns: list[str] = list(state.get("columns", []))  # names of those of a table with commas
         self._part: str = state.get("part", "")  # of the data, that the next line is about
+        self._evaluates: bool = state.get("evaluates", False)  # whether the next lines are of held-out data
         self._meters = Meters(state.get("evaluated", ""))
         self._summaries = Summaries(state.get("summaries", {}))
         self._tables = PartTables(list(state.get("parts", [])))
@@ -238,6 +249,7 @@ class RecurringLines:
             "header": self._header,
             "columns": self._columns,
             "part": self._part,
+            "evaluates": self._evaluates,
             "evaluated": self._meters.part,
             "summaries": self._summaries.dump(),
             "parts": self._tables.parts,
@@ -319,11 +331,15 @@ class RecurringLines:
         if line[0] == "[" and (prefix := _WRITER.match(line)):
             name = prefix[1]
             line = line[prefix.end() :]
-        if self._part:
-            line = f"{self._part} {line.lstrip()}"
+        if self._evaluates and _EVALUATION_ENDS.match(line.lstrip()):
+            self._evaluates = False
+        if part := self._part or ("eval" if self._evaluates else ""):
+            line = f"{part} {line.lstrip()}"
         masked, numbers = mask(line)
         heading = None if numbers else _PART_ALONE.fullmatch(line.strip())
         self._part = heading[1] if heading else ""
+        if not numbers and _EVALUATION_BEGINS.fullmatch(line.strip()):
+            self._evaluates = True
         if numbers:
             self._take_numbers(template(masked), numbers, is_redrawn, name)
 

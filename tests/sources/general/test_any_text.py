@@ -146,6 +146,29 @@ def test_a_heading_of_a_part_names_what_stands_below():
     assert ("Test Accuracy", 3, 0.3) in points_of(*lines)
 
 
+def test_lines_between_the_beginning_and_the_end_of_an_evaluation_are_of_held_out_data():
+    """PaddlePaddle's Model.fit prints the batches of an evaluation in the words of its training."""
+    lines = [
+        line
+        for n in range(1, 5)
+        for line in (
+            *(
+                f"Epoch {n}/4",
+                f"step 10/20 - loss: 0.{n}1 - acc: 0.{n}2",
+                "step 20/20 - loss: 0.5 - acc: 0.6",
+            ),
+            *("Eval begin...", f"step 5/8 - loss: 0.{n}3 - acc: 0.{n}4", "step 8/8 - loss: 0.7 - acc: 0.8"),
+            "Eval samples: 512",
+        )
+    ]
+    points = points_of(*lines)
+    told = {
+        name: [value for name_of, _, value in points if name_of == name] for name in ("loss", "eval loss")
+    }
+    assert told["loss"] == [value for n in range(1, 5) for value in (n / 10 + 0.01, 0.5)]
+    assert told["eval loss"] == [value for n in range(1, 5) for value in (n / 10 + 0.03, 0.7)]
+
+
 def test_lines_that_count_have_the_plain_name_beside_those_that_do_not():
     lines = [line for n in range(1, 9) for line in ("loss: 0.5", "loss: 0.4", f"step {n}0: loss 0.{n}")]
     assert [step for name, step, _ in points_of(*lines) if name == "loss"] == [*range(10, 90, 10)]
