@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sentinel.config.file import Config
 from sentinel.detectors.api import WARNING, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.interims import TWICE, is_interim, next_interim
+from sentinel.detectors.interims import THRICE, TWICE, is_interim, next_interim
 from sentinel.detectors.schema import ENDED, SERIES, SUMS_UP, VALUE, Course, grown
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.verdict import verdicts
@@ -64,6 +64,23 @@ def high_while_it_grows(points: pl.LazyFrame) -> pl.LazyFrame:
 
 @detector(
     judges=(Signal.LOSS,),
+    history=History(recent=3, head=2),
+    variants={"high": Variant("is at {value:.1f}", ()), "higher": Variant("is even at {value:.1f}", ())},
+    maturity=Maturity.STABLE,
+    at_end=True,
+    at_interims=True,
+    clear=1,
+)
+def high_for_longer(points: pl.LazyFrame) -> pl.LazyFrame:
+    """The same, which has to stand for longer unless it is higher."""
+    whole = pl.col(SUMS_UP)
+    found = {"higher": whole & (pl.col(VALUE) > 0.8), "high": whole & (pl.col(VALUE) > 0.5)}
+    needed = grown(pl.lit(value=False), {"higher": TWICE, "high": THRICE})
+    return verdicts(points, found=found).with_columns(needed)
+
+
+@detector(
+    judges=(Signal.LOSS,),
     uses=(Signal.TOTAL_STEPS,),
     history=History(recent=3, head=2),
     variants={"high": Variant("is at {value:.1f}", ())},
@@ -94,6 +111,16 @@ def values(high):
 def test_it_is_told_at_an_interim_and_over_at_one(tmp_path):
     write(tmp_path / "a.jsonl", values(range(12, 50)))
     assert told(*judge(tmp_path / "a.jsonl")) == [("firing", 13, None), ("resolved", 13, 59)]
+
+
+@pytest.mark.parametrize(
+    ("higher", "told_at"),
+    [((), 59), (range(100), 39), (range(30, 100), 59), (range(50), 39), ((19, 79), 59), ((29, 59), 59)],
+)
+def test_what_needs_to_stand_for_less_counts_for_what_has_to_stand_for_longer(tmp_path, higher, told_at):
+    losses = [0.1] * 15 + [0.9 if step in higher else 0.6 for step in range(15, 100)]
+    write(tmp_path / "a.jsonl", losses)
+    assert told(*judge(tmp_path / "a.jsonl", (high_for_longer,)))[0] == ("firing", told_at, None)
 
 
 def test_what_is_high_in_between_is_not_told(tmp_path):
@@ -302,7 +329,13 @@ def test_a_noisy_loss_that_falls_no_lower_is_told_once_it_stood_while_the_log_gr
     loss = np.log(24) + np.random.default_rng(2).normal(0, 0.02, 320)
     log = tmp_path / "metrics.jsonl"
     write(log, [round(value, 5) for value in loss])
-    assert first_told(log, "flat-loss-at-init", "never-fell") == 119
+    assert first_told(log, "flat-loss-at-init", "unmoved") == 119
+
+
+def test_some_batches_that_stand_are_told_once_the_log_grew_to_three_times_its_length(tmp_path):
+    loss = 50 + np.random.default_rng(0).normal(0, 1, 200)
+    write(tmp_path / "metrics.jsonl", [round(value, 5) for value in loss])
+    assert first_told(tmp_path / "metrics.jsonl", "flat-loss-at-init", "unmoved") == 119
 
 
 RISES = 0.71, 0.729, 0.726, 0.697, 0.791, 0.813, 0.828, 0.913, 0.967

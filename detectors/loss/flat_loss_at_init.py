@@ -8,9 +8,9 @@ no lower: 4 alike (10 after a resume), 5 beside an accuracy below 0.7 that gaine
 So it is while the run goes on, at 10, 12, 14, 16, 20, 30, 40, 60, ... points: if all are alike (20 of batches
 without a plan); or with noise below 9 %, neither at its lowest nor surely lower, with a plan, or from 20
 points on at guessing or in 20 epochs. What the end would tell is told at a stage of a known plan, and without
-one once it stood at all of these points while the log grew to twice its length, from 40 points of smooth
-epochs or 300 steps on; a loss that ends no lower at 20 points or more, while it grew to three times its
-length.
+one once it stood at all of these points while the log grew to three times its length, or to twice from 40
+points of smooth epochs or 300 steps on (at guessing only so). That a loss ends no lower is told from 20
+points on.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
@@ -200,12 +200,12 @@ def flat_loss_at_init(
         )
         .with_columns(
             over=pl.col(SUMS_UP)
-            & (is_concluded() | _is_clear(least_steps) | _may_stand(least_steps))
+            & (is_concluded() | _is_clear(least_steps) | ~_at_chance() | _is_sure(least_steps))
             & is_training(least_steps, EPOCHS)
             & _did_its_part(waits=1),
             never=~of_others
             & pl.col(SUMS_UP)
-            & (is_concluded() | _is_clear(least_steps) | _may_never_fall())
+            & (is_concluded() | _is_clear(least_steps) | ~_at_chance() | _stands_clearly())
             & never_fell(least_steps, least_fall)
             & _did_its_part(waits=2)
             & ~_held_out_fell(),
@@ -249,6 +249,8 @@ def _grown(least_steps: int) -> pl.Expr:
     fell is told of few rows at the end alone.
     """
     needed = grown(_is_clear(least_steps), STOOD)
+    is_sure = _is_sure(least_steps) | (pl.col(VARIANT) == "at-chance")
+    needed = pl.when((needed == TWICE) & ~is_sure).then(THRICE).otherwise(needed)
     is_short = (pl.col(VARIANT) == "never-fell") & (pl.col("rows") < MIN_ROWS_FOR_THIRDS)
     return pl.when(is_short & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
 
@@ -286,19 +288,25 @@ def _is_of_epochs() -> pl.Expr:
     return of_epochs.fill_null(False)
 
 
-def _may_stand(least_steps: int) -> pl.Expr:
-    """Return whether a loss that stands still at interims may begin to tell: healthy ones do so for 60 points
-    or 250 steps at most.
+def _is_sure(least_steps: int) -> pl.Expr:
+    """Return whether a loss that stands still at interims is told the sooner: healthy ones do so for 60
+    points or 250 steps at most.
     """
     long = (pl.col("trained") >= least_steps) | _is_of_epochs()
-    at_chance = pl.col("guesses").fill_null(False) | settled_at_guessing(CLASSES)
-    return (pl.col("rows") >= MANY) & long & (at_chance | _is_smooth())
+    is_sure = (pl.col("rows") >= MANY) & long & (_at_chance() | _is_smooth())
+    return is_sure.fill_null(value=False)
 
 
-def _may_never_fall() -> pl.Expr:
-    """Return whether a loss that is no lower than at its start may begin to tell at interims."""
+def _at_chance() -> pl.Expr:
+    return (pl.col("guesses") | settled_at_guessing(CLASSES)).fill_null(value=False)
+
+
+def _stands_clearly() -> pl.Expr:
+    """Return whether a loss that is no lower than at its start shows it clearly, as one at the cost of
+    guessing must: many learners rest there for a while.
+    """
     rests = pl.col("stands") & pl.col("is_fine")
-    return (rests | ~_creeps()) & _is_smooth()
+    return ((rests | ~_creeps()) & _is_smooth()).fill_null(value=False)
 
 
 def _is_trial() -> pl.Expr:

@@ -230,7 +230,7 @@ class IncidentTracker:
         track.key = verdict.key
         track.streak = []
         track.clean = 0
-        track.doubt = 0
+        track.doubts = {}
         return track
 
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:

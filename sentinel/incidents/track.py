@@ -53,9 +53,9 @@ class Track(msgspec.Struct):
     final: bool = False  # it began with a verdict on a run that was over
     look: Look = Look.WELL  # the last one
     interim: bool = False  # the last one found what the rows before it did not show
-    doubt: int = 0  # rows at the first of the last interims that found something; 0 if the last did not
+    # times to which a log has to grow -> rows at the first of the last interims that found what needs no more
+    doubts: dict[float, int] = msgspec.field(default_factory=dict)
     doubt_until: int = 0  # rows at the last of them
-    doubt_growth: float = 0.0  # to how many times as many rows it has to stand
     limits: Limits = (None, None)  # of the newest finding that has some
     incident: Incident | None = None
 
@@ -78,19 +78,17 @@ class Track(msgspec.Struct):
         """Return whether what an interim found has not stood for long enough yet.
 
         An interim at which a rule finds nothing says so, if it can judge at all; at which a card finds none,
-        there is no verdict.
+        there is no verdict. What has to stand for less counts for what has to stand for longer, too.
         """
         if verdict.interim is None or verdict.final:
             return False
         rows = verdict.index + 1
         goes_on = not verdict.is_of_card or rows <= next_interim(self.doubt_until)
-        if not verdict.interim:
-            self.doubt = 0
-        elif not self.doubt or verdict.interim != self.doubt_growth or not goes_on:
-            self.doubt = rows
+        doubts = self.doubts if verdict.interim and goes_on else {}
+        needed = {growth for growth in (*doubts, verdict.interim) if growth and growth >= verdict.interim}
+        self.doubts = doubts | {growth: doubts.get(growth, rows) for growth in needed}
         self.doubt_until = rows
-        self.doubt_growth = verdict.interim
-        return rows < verdict.interim * self.doubt
+        return bool(needed) and all(rows < growth * self.doubts[growth] for growth in needed)
 
     def see(self, look: Look | None) -> None:
         """Remember what the cards say at a look."""
@@ -124,7 +122,7 @@ class Track(msgspec.Struct):
         """Whether a card found it at a look, or the rule at an interim, and no later one says that all is
         well. What waits to stand for long enough stays as well.
         """
-        return self._is_of_card or self.interim or (self.doubt > 0 and self.incident is None)
+        return self._is_of_card or self.interim or (bool(self.doubts) and self.incident is None)
 
     @property
     def _is_of_card(self) -> bool:
