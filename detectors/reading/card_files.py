@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from sentinel.detectors.reading.cards import MAX_LINES, Bar, Card, Line
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.measurements import MEASUREMENTS
@@ -24,10 +26,11 @@ PROGRESS = "progress"
 STANDS_FOR = "stands_for"
 SHARES = {PROGRESS: "plan", STANDS_FOR: "rows"}
 LEAST_EPOCHS = "least_epochs"
+FEW = "few"
 INTERIMS = "interims"
 GROWN = "grown"
 STAGE = "stage"
-OPTIONAL = {*BOUNDS, "yields_to", "running", "lines", INTERIMS}
+OPTIONAL = {*BOUNDS, "yields_to", "running", "lines", FEW, INTERIMS}
 LINE = {"measurement", "says", "marks", "points"}
 
 
@@ -61,6 +64,8 @@ def card_in(file: str, text: str) -> Card:
     if not 0 < len(content["lines"]) <= MAX_LINES:
         raise CardError(f"{file}: a card has 1 to {MAX_LINES} lines, and not {len(content['lines'])}")
     over = _bar(file, {key: content[key] for key in (*NUMBERS, *BOUNDS) if key in content})
+    if FEW in content:
+        over = replace(over, few=_few(f"{file}: {FEW}", content[FEW], over))
     return Card(
         claim=content["claim"],
         meaning=content["meaning"],
@@ -76,6 +81,16 @@ def card_in(file: str, text: str) -> Card:
         **_interims(f"{file}: {INTERIMS}", content.get(INTERIMS, {}), over),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )
+
+
+def _few(where: str, content: Any, over: Bar) -> tuple[int, float]:
+    """Return on how many points less than at the bar ``over`` a card pages, too, and from which points on."""
+    if not isinstance(content, dict) or content.keys() != {*NUMBERS}:
+        raise CardError(f"{where} has {' and '.join(NUMBERS)}")
+    least_points, page_from = content["least_points"], content["page_from"]
+    if not 0 < least_points < over.least_points or not page_from > over.page_from:
+        raise CardError(f"{where} must have fewer points than {over.least_points}, and page from more")
+    return int(least_points), float(page_from)
 
 
 def _interims(where: str, content: Any, over: Bar) -> dict[str, Any]:

@@ -101,6 +101,7 @@ class Bar(msgspec.Struct, frozen=True):
     from ``page_from`` points on. With ``progress`` it is for a run that has done that share of its plan, with
     ``least_epochs`` for one that has seen so many epochs or evaluations: a batch that changes nothing says
     little. What has to have stood ``stands_for`` a share of the rows would have paged before that part, too.
+    On ``few`` points it takes more of the card: so many are enough for that.
     """
 
     least_points: int
@@ -110,6 +111,20 @@ class Bar(msgspec.Struct, frozen=True):
     progress: float = 0.0
     least_epochs: int = 0
     stands_for: float = 0.0
+    few: tuple[int, float] | None = None
+
+    @property
+    def fewest(self) -> int:
+        """The points of a series on which it may be reached at all."""
+        return self.few[0] if self.few else self.least_points
+
+    def needed(self, counts: Floats) -> Floats:
+        """Return the points of the card that it takes on series of so many points."""
+        needed: Floats = np.where(counts < self.least_points, np.inf, self.page_from)
+        if self.few:
+            least, page_from = self.few
+            needed = np.where((counts >= least) & (counts < self.least_points), page_from, needed)
+        return needed
 
     @property
     def earlier_shares(self) -> tuple[float, ...]:
@@ -125,7 +140,8 @@ class Bar(msgspec.Struct, frozen=True):
 
     def raised(self, times: float) -> "Bar":
         """Return the bar where so many times the points are needed, one at least."""
-        return replace(self, page_from=max(MIN_POINTS, times * self.page_from))
+        few = self.few and (self.few[0], times * self.few[1])
+        return replace(self, page_from=max(MIN_POINTS, times * self.page_from), few=few)
 
     def allows(self, measured: Mapping[str, float]) -> bool:
         """Return whether a series measures what is needed, and nothing excuses it."""
@@ -196,14 +212,22 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
         return float(self.points({name: np.array([value]) for name, value in measured.items()}).sum())
 
     def text(
-        self, measured: Mapping[str, float], *, most: int = MAX_LINES, running: Bar | None = None
+        self,
+        measured: Mapping[str, float],
+        *,
+        most: int = MAX_LINES,
+        running: Bar | None = None,
+        count: float = inf,
     ) -> str:
         """Return how the points of one series came about, as a sentence that can be read aloud.
 
-        It tells ``most`` lines, those with the most points; of a run that goes on, by one of its bars.
+        It tells ``most`` lines, those with the most points; of a run that goes on, by one of its bars. The
+        series has ``count`` points.
         """
         bar = running or self.over
         when = " while it runs" if running else ""
+        needed = float(bar.needed(np.array(count)))
+        few = " of so few rows" if needed > bar.page_from else ""
         lasts = f" if it did for {bar.stands_for:.0%} of the rows" if bar.stands_for else ""
         values = [measured[line.measurement] for line in self.lines]
         points = [
@@ -216,7 +240,7 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
             for index in heaviest
             if round(points[index])
         ]
-        sums = f"{total:.0f} of {self.most}, pages{when} from {bar.page_from:g}{lasts}"
+        sums = f"{total:.0f} of {self.most}, pages{when} from {needed:g}{few}{lasts}"
         return f"{self.meaning}: {', '.join(line_texts) or 'nothing speaks for it'}: {sums}"
 
 

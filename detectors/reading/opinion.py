@@ -172,7 +172,7 @@ def _opinions(frame: pl.DataFrame, is_read: pl.Series, claims: Sequence[str], ba
     """Return what the cards say at the looks and interims of a frame, in the rows that are read."""
     cards = with_rivals(claims, bar)
     placed = frame.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64), **{PLAN: planned_steps()})
-    least = min(card.over.least_points for card in cards)
+    least = min(card.over.fewest for card in cards)
     due = placed.filter(is_read & (pl.col(INDEX) + 1 >= least))
     signals = np.array(due[SIGNAL].to_list())
     all_progress = Progress.of_rows(due)

@@ -231,8 +231,8 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
             "card_severity": int(WARNING),
             "card_onset": onset,
             "card_points": card.total(measured),
-            "reading": card.text(measured, most=MAX_TOLD_LINES, running=running),
-            "card": card.text(measured, running=running),
+            "reading": card.text(measured, most=MAX_TOLD_LINES, running=running, count=self._count),
+            "card": card.text(measured, running=running, count=self._count),
         }
 
 
@@ -264,7 +264,7 @@ def _unit_since(points: RowArrays, last_row: _Row, is_bad: Bools, best_share: fl
 
 
 def _reaches(card: Card, bar: Bar, count: float, measured: Mapping[str, float]) -> bool:
-    return count >= bar.least_points and bar.allows(measured) and card.total(measured) >= bar.page_from
+    return bar.allows(measured) and card.total(measured) >= float(bar.needed(np.array(count)))
 
 
 def _has_stood(card: Card, bar: Bar, outcome: Curves) -> bool:

@@ -122,7 +122,7 @@ def _may_page(card: Card, bar: Bar, outcome: Curves, as_whole: Bools, among: Boo
     """Return of which outcomes ``among`` some a card may reach a bar; what is not measured yet may be as bad
     as can be. Companions count where a run is judged as a whole.
     """
-    return _may_reach(card, bar, outcome, as_whole, among & (outcome.points >= bar.least_points))
+    return _may_reach(card, bar, bar.needed(outcome.points), outcome, as_whole, among)
 
 
 def _may_have_stood(card: Card, bar: Bar, outcome: Curves, among: Bools) -> Bools:
@@ -130,15 +130,15 @@ def _may_have_stood(card: Card, bar: Bar, outcome: Curves, among: Bools) -> Bool
     enough.
     """
     for share in bar.earlier_shares:
-        among = _may_reach(card, bar, outcome.until(share), np.zeros_like(among), among)
+        earlier = outcome.until(share)
+        needed = np.full(len(among), bar.page_from)
+        among = _may_reach(card, bar, needed, earlier, np.zeros_like(among), among)
     return among
 
 
-def _may_reach(card: Card, bar: Bar, outcome: Curves, as_whole: Bools, among: Bools) -> Bools:
-    """Return of which outcomes ``among`` some a card may have the points of a bar, however few points there
-    are.
-    """
-    possible = among.copy()
+def _may_reach(card: Card, bar: Bar, needed: Floats, outcome: Curves, as_whole: Bools, among: Bools) -> Bools:
+    """Return of which outcomes ``among`` some a card may have the points that are needed at a bar."""
+    possible = among & (needed < np.inf)
     for names, is_least in (bar.needs, True), (bar.excuses, False):
         for name, least in names.items():
             if name in MEASUREMENTS and possible.any():
@@ -153,7 +153,7 @@ def _may_reach(card: Card, bar: Bar, outcome: Curves, as_whole: Bools, among: Bo
         else:
             measured = MEASUREMENTS[line.measurement].of(outcome)
             points += np.where(np.isnan(measured), line.most, line.score(measured))
-    return possible & (points >= bar.page_from)
+    return possible & (points >= needed)
 
 
 def curves_of(courses: Floats, noise: float, counts: Floats, part: Part) -> Curves:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.reading.card_files import INTERIMS, LEAST_EPOCHS, SHARES, card_in
+from sentinel.detectors.reading.card_files import FEW, INTERIMS, LEAST_EPOCHS, SHARES, card_in
 from sentinel.detectors.reading.cards import Card
 from studies.cards.fit import MOST_POINTS, FittedCard, FittedLine
 from studies.cards.forms import CLAIMS, forms
@@ -39,6 +39,7 @@ def toml(card: FittedCard, tail: Tail, model: Model) -> str:
         *_bounds("needs", card.form.needs),
         *_bounds("excuses", card.form.excuses),
         f"page_from = {page}",
+        *_bounds(FEW, CLAIMS[claim].get(FEW, {})),
         *_interims(CLAIMS[claim].get(INTERIMS, {})),
         *(line for bar in CLAIMS[claim].get("running", ()) for line in _running(bar)),
     ]

@@ -115,6 +115,15 @@ WRONG = {
         "interims: page_from must lie above 4",
     ),
     "no growth": (HEAD + "[interims]\ngrown = 0\n" + LINE, "interims must have a number above 0 for grown"),
+    "few that are many": (
+        HEAD + "few = { least_points = 99, page_from = 9 }\n" + LINE,
+        "few must have fewer points than",
+    ),
+    "few for less": (
+        HEAD + "few = { least_points = 3, page_from = 4 }\n" + LINE,
+        "few must have fewer points than",
+    ),
+    "few of what": (HEAD + "few = 3\n" + LINE, "few has least_points and page_from"),
     "no TOML": ("claim = ", "Invalid value"),
 }
 
@@ -245,6 +254,17 @@ def test_a_bar_that_what_is_found_stands_for_a_while_may_be_as_low_as_the_one_at
     assert bar.earlier_shares == (0.7, 0.85)
     text = card.text({"lost_of_gain": 1.0}, running=bar)
     assert text.endswith("4 of 4, pages while it runs from 4 if it did for 30% of the rows")
+
+
+def test_few_points_have_a_higher_bar():
+    card = card_in("worse.toml", HEAD + "few = { least_points = 5, page_from = 6 }\n" + LINE)
+    most = card.over.least_points
+    counts = np.array([4.0, 5.0, most - 1.0, most])
+    assert card.over.needed(counts).tolist() == [np.inf, 6.0, 6.0, 4.0]
+    assert card.over.fewest == 5
+    assert card.raised(2).over.needed(counts).tolist() == [np.inf, 12.0, 12.0, 8.0]
+    assert card.text({"lost_of_gain": 1.0}, count=5).endswith("4 of 4, pages from 6 of so few rows")
+    assert card.text({"lost_of_gain": 1.0}).endswith("4 of 4, pages from 4")
 
 
 def test_a_run_that_goes_on_has_a_higher_bar_beside_the_one_at_its_end():
