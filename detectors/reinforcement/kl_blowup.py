@@ -5,7 +5,7 @@ A median KL over the last ten points above the band of its unit. Per token: abov
 also grew fivefold over the median of the fifty points before; above 2 the policy has left its reference.
 Summed over a response: above 12, critical if it also grew fivefold. Where the unit is unknown: above 0.5 and
 grown fivefold, while it rises. For one PPO update: above 0.1 and five times its start, or above 1; above 5
-for one of the first ten, with which a policy has little to lose.
+for one of the first ten of a policy of control, which has little to lose.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the
@@ -151,8 +151,12 @@ def kl_blowup(
 
 
 def _wrecks() -> pl.Expr:
-    """Return the KL of an update that may have wrecked a policy: not of a first one, unless it is huge."""
-    return pl.when((pl.col(INDEX) >= NOW) | (pl.col(VALUE) > FAR_OFF)).then(VALUE)
+    """Return the KL of an update that may have wrecked a policy: not of a first one, unless it is huge or
+    the policy is a language model, which was taught before.
+    """
+    completes = pl.col(Signal.COMPLETION_LENGTH).is_not_null()
+    may_wreck = (pl.col(INDEX) >= NOW) | (pl.col(VALUE) > FAR_OFF) | completes
+    return pl.when(may_wreck).then(VALUE)
 
 
 def _before() -> pl.Expr:

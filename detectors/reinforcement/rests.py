@@ -70,7 +70,7 @@ def _explores() -> pl.Expr:
     gone = pl.col(STEP) - start_value(STEP)
     counted = pl.when(gone <= pl.col(INDEX)).then(gone)
     few = pl.min_horizontal(gone / pl.col(Signal.EPISODE_LENGTH), counted) < EPISODES - 1
-    return _is_of_control() & (few.fill_null(False) | acts_at_random()) & ~pl.col(ENDED)
+    return is_of_control() & (few.fill_null(False) | acts_at_random()) & ~pl.col(ENDED)
 
 
 def may_yet_learn() -> pl.Expr:
@@ -78,12 +78,13 @@ def may_yet_learn() -> pl.Expr:
 
     So many actions are random, or a run that goes on has done too little of its plan.
     """
-    is_early = _is_of_control() & (pl.col(STEP) < EARLY * pl.col(Signal.TOTAL_STEPS))
+    is_early = is_of_control() & (pl.col(STEP) < EARLY * pl.col(Signal.TOTAL_STEPS))
     is_random = (pl.col(Signal.EXPLORATION_RATE) > MOSTLY_RANDOM).fill_null(False)
     return pl.when(ENDED).then(is_random).otherwise(acts_at_random() | is_early.fill_null(False))
 
 
-def _is_of_control() -> pl.Expr:
+def is_of_control() -> pl.Expr:
+    """Return whether nothing tells of a language model, whose policy begins with what it was taught."""
     return pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
 
 

@@ -27,9 +27,9 @@ be made by a ranking, and `reward-zero-std` tells of one that is stuck. A policy
 long before it meets its first reward: for 100 points, or episodes where their length is known, for a third of
 the plan, and while a fifth of the actions are random or were lately, a rest is info. So is one of an
 evaluation while the rewards of training move, until the run is over, and one of training while evaluations
-move. So is a rest beside another reward of the same kind that moves: one of an episode's last step. A sparse
-reward must rest for five times its usual gap. The last rule leaves alone a reward near zero, as in self-play,
-single episodes, and what a resume goes on from.
+move. So is, but not of a language model, a rest beside another reward of the same kind that moves: one of an
+episode's last step. A sparse reward must rest for five times its usual gap. The last rule leaves alone a
+reward near zero, as in self-play, single episodes, and what a resume goes on from.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -46,6 +46,7 @@ from sentinel.detectors.reinforcement.rests import (
     LEAST,
     USED,
     acted_at_random_lately,
+    is_of_control,
     may_yet_learn,
     with_rests,
 )
@@ -194,13 +195,14 @@ def _may_be_chance() -> pl.Expr:
 
 def _twin_moves() -> pl.Expr:
     """Return whether another number of the same kind moves while this one rests: it is the reward, and this
-    one is that of a last step, or no longer measured.
+    one is that of a last step, or no longer measured. Of a language model the other one may hold the
+    penalty for its KL.
     """
     trains, evaluates = (pl.col(Every(signal).column).list.sum() for signal in MOVES.values())
     twins = pl.when(is_of(Signal.EVAL_REWARD)).then(evaluates).otherwise(trains)
     moves = twins.diff().over(SERIES).abs() > PRECISION * twins.abs()
     alone = (moves & (pl.col("still") > SETTLED)).cast(pl.Float64)
-    return (recent_max(alone, ROWS - 1, at_least=1) > 0).fill_null(False)
+    return is_of_control() & (recent_max(alone, ROWS - 1, at_least=1) > 0).fill_null(False)
 
 
 def _blind_points() -> pl.Expr:

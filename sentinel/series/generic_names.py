@@ -88,7 +88,7 @@ _TRAINING: Mapping[str, Signal] = {
     "entropy": Signal.POLICY_ENTROPY,
     "policy entropy": Signal.POLICY_ENTROPY,
     "dist entropy": Signal.POLICY_ENTROPY,  # MAPPO
-    "token entropy": Signal.POLICY_ENTROPY,
+    "token entropy": Signal.ENTROPY,
     "reward": Signal.REWARD,
     "return": Signal.REWARD,
     "episode reward": Signal.REWARD,
