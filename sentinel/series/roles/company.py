@@ -388,11 +388,17 @@ def _results_of_participants(all_series: Sequence[Series], roles: Roles) -> Iter
     """Yield what stands in the rows of a number of a participant of federated training: each one begins anew
     from the common model, on data of its own, so that the series is no course of one model.
     """
-    numbers = [series for series in all_series if _numbers_participants(series)]
+    of_participants = results_of_participants(all_series)
     for series in all_series:
         role = roles.get(series.key)
-        if role is not None and role.is_outcome_like and any(_same_row(series, other) for other in numbers):
+        if role is not None and role.is_outcome_like and series.key in of_participants:
             yield series.key, replace(role, kind=Kind.INNER, source=Source.COMPANY, why=_OF_A_PARTICIPANT)
+
+
+def results_of_participants(all_series: Sequence[Series]) -> set[Key]:
+    """Return what stands in the rows of a number of a participant of federated training."""
+    numbers = [series for series in all_series if _numbers_participants(series)]
+    return {series.key for series in all_series if any(_same_row(series, other) for other in numbers)}
 
 
 def _numbers_participants(series: Series) -> bool:

@@ -12,6 +12,7 @@ from sentinel.series.roles.company import (
     first_of_lists,
     games_lost,
     rates_players,
+    results_of_participants,
     values_actions,
 )
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
@@ -29,6 +30,9 @@ _HELD_OUT_LOSSES = frozenset({Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY})
 _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Signal.GENERATOR_LOSS})
 
 _CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY})
+
+_OF_PARTICIPANTS = frozenset({Signal.LOSS, Signal.EVAL_LOSS, Signal.ACCURACY, Signal.EVAL_ACCURACY})
+"""Signals that participants of federated training lose, each of which begins anew from the common model."""
 
 _WHOLE_REWARDS = frozenset({Signal.REWARD, Signal.EVAL_REWARD})
 """Signals of the whole reward of an episode where a person or a profile states them."""
@@ -69,6 +73,14 @@ def corrections(
         series.tag: None
         for series in all_series
         if series.key in lists and series.key not in stated and signals.get(series.tag) is Signal.LOSS
+    }
+    of_participants = results_of_participants(all_series)
+    result |= {
+        series.tag: None
+        for series in all_series
+        if series.key in of_participants
+        and series.key not in stated
+        and signals.get(series.tag) in _OF_PARTICIPANTS
     }
     roles = roles_of(all_series, stated)
     is_of_actions = values_actions(all_series)

@@ -245,6 +245,22 @@ def test_what_a_single_step_gave_is_no_reward_beside_that_of_a_library() -> None
     assert _signals(_rows(*tags[:-1], "reward_signal_mean"))["reward_signal_mean"] is Signal.REWARD
 
 
+def test_the_results_of_a_participant_are_those_of_no_course() -> None:
+    """In federated training each one begins anew from the common model."""
+    points: list[Point] = [
+        (tag, step, value)
+        for step in range(30)
+        for tag, value in (("client_id", step % 5), ("round", step // 5), ("loss", 0.5), ("accuracy", 0.8))
+    ]
+    found = _signals(points)
+    assert (found["loss"], found["accuracy"]) == (None, None)
+    assert _signals(points, cuts=[40, 60]) == found
+    others = _signals(
+        [("n_clients" if tag == "client_id" else tag, step, value) for tag, step, value in points]
+    )
+    assert (others["loss"], others["accuracy"]) == (Signal.LOSS, Signal.ACCURACY)
+
+
 def test_a_person_is_not_corrected() -> None:
     points = _rows("pol_loss", "val_loss", "mean_return")
     assert _signals(points, overrides={"val_loss": "eval_loss"})["val_loss"] is Signal.EVAL_LOSS
