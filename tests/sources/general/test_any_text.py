@@ -165,8 +165,8 @@ def test_lines_between_the_beginning_and_the_end_of_an_evaluation_are_of_held_ou
     told = {
         name: [value for name_of, _, value in points if name_of == name] for name in ("loss", "eval loss")
     }
-    assert told["loss"] == [value for n in range(1, 5) for value in (n / 10 + 0.01, 0.5)]
-    assert told["eval loss"] == [value for n in range(1, 5) for value in (n / 10 + 0.03, 0.7)]
+    assert told["loss"] == [value for n in range(1, 5) for value in (round(n / 10 + 0.01, 2), 0.5)]
+    assert told["eval loss"] == [value for n in range(1, 5) for value in (round(n / 10 + 0.03, 2), 0.7)]
 
 
 def test_lines_that_count_have_the_plain_name_beside_those_that_do_not():
