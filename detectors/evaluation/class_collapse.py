@@ -170,7 +170,8 @@ def class_collapse(
     at_least = pl.when(tells_early).then(AT_LEAST).otherwise(AT_END)
     constant = (pl.col("lowest") == pl.col("highest")) & (value <= most_accuracy) & (value > 0)
     tells = (seen_grain(VALUE, REACH, REACH) < PERCENT) | (count >= ROUNDED)
-    constant &= tells | (at_end & (value < POOR))
+    tells |= at_end & (value < POOR)
+    constant &= tells
     answers = pl.col("answers")
     few_answers = (
         (answers.is_between(2, ANSWERS) & (EACH * answers <= count) & (count >= RESTS))

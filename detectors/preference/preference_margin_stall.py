@@ -20,8 +20,8 @@ swapped.
 
 ## When it is wrong
 A warm-up is waited for: nothing is said while the learning rate still rises. A margin of 0 beside pairs that
-change their order is a small one that was rounded. A tiny `beta` makes all margins small. Losses that do not
-start at ln 2 (ORPO, SimPO, IPO) are judged for swapped labels only.
+are mostly ranked as labelled is a small one that was rounded. A tiny `beta` makes all margins small. Losses
+that do not start at ln 2 (ORPO, SimPO, IPO) are judged for swapped labels only.
 
 ## Source
 Catalogue L9, L8, O21. The scatter of margins grows with the distance from the reference, so that of a policy
@@ -42,6 +42,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 LEVEL_POINTS = 20  # points of the present level
 MIN_EXACT_POINTS = 10  # points with a margin of exactly 0 that suffice
+RANKED = 0.6  # share of the pairs ranked as labelled, above which a margin of 0 is one that was rounded
 LATER_POINTS = 100  # points after which a small margin is not enough
 GUESSING_NATS = 0.693147  # ln 2, the loss of guessing
 AT_GUESSING_NATS = 0.01  # distance from guessing within which a loss is at it
@@ -93,14 +94,12 @@ def preference_margin_stall(
     level = pl.col("level")
     index = pl.col(INDEX)
     rate = pl.col(Signal.LEARNING_RATE)
-    ranked = pl.col(Signal.PREFERENCE_ACCURACY)
     measured = points.with_columns(
         level=recent_median(VALUE, LEVEL_POINTS),
         largest=recent_max(pl.col(VALUE).abs(), LEVEL_POINTS),
         loss_level=recent_median(Signal.PREFERENCE_LOSS, LEVEL_POINTS, at_least=LEVEL_POINTS // 2),
         accuracy=recent_median(Signal.PREFERENCE_ACCURACY, LEVEL_POINTS, at_least=LEVEL_POINTS // 2),
-        most_right=recent_max(ranked, MIN_EXACT_POINTS, at_least=1),
-        least_right=-recent_max(-ranked, MIN_EXACT_POINTS, at_least=1),
+        ranked=recent_median(Signal.PREFERENCE_ACCURACY, MIN_EXACT_POINTS, at_least=1),
         points=index + 1,
         zeros=resting(pl.col(VALUE), 2 * LEVEL_POINTS),
     )
@@ -109,8 +108,8 @@ def preference_margin_stall(
     still_small = (
         (pl.col("largest") < small_margin) & (guesses < AROUND_GUESSING_NATS) & (index >= LATER_POINTS - 1)
     )
-    ranks_alike = (pl.col("most_right") == pl.col("least_right")).fill_null(True)
-    untouched = (pl.col(VALUE) == 0) & (pl.col("zeros") >= MIN_EXACT_POINTS) & ranks_alike
+    learns = (pl.col("ranked") > RANKED).fill_null(False)
+    untouched = (pl.col(VALUE) == 0) & (pl.col("zeros") >= MIN_EXACT_POINTS) & ~learns
     warms_up = (rate > MIN_RATE_GROWTH * rate.shift(LEVEL_POINTS // 2).over(SERIES)).fill_null(False)
     wrong_way = (level < -small_margin) & (pl.col("accuracy") < swapped)
     return verdicts(
