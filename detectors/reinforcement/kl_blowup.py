@@ -5,7 +5,7 @@ A median KL over the last ten points above the band of its unit. Per token: abov
 also grew fivefold over the median of the fifty points before; above 2 the policy has left its reference.
 Summed over a response: above 12, critical if it also grew fivefold. Where the unit is unknown: above 0.5 and
 grown fivefold, while it rises. For one PPO update: above 0.1 and five times its start, or above 1; above 5
-for one of the first ten of a policy of control, which has little to lose.
+for one of the first ten, unless a KL from a reference or completions tell of a policy that was taught before.
 
 ## Why it matters
 A policy far from its reference has often found text that the reward likes and people do not, above all if the
@@ -51,6 +51,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 NOW = 10  # points whose median is the present level: a huge point is none
 BEFORE = 50  # points whose median is the level before: growth from zero is fivefold
 FAR_OFF = 5.0  # nats of one of the first updates that wreck even a policy which has learned nothing yet
+TAUGHT = Signal.COMPLETION_LENGTH, Signal.KL, Signal.KL_PER_SEQUENCE  # beside a policy that was taught before
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 FEW = 0.5  # fraction of clipped samples below which an update clips few
 FEWER = 0.25  # the same beside a KL that grew past its limit
@@ -61,7 +62,7 @@ FAR = "the KL to the reference is {level:.3g}, above {limit:.3g}"
 
 @detector(
     judges=(Signal.KL, Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT, Signal.APPROX_KL),
-    uses=(Signal.REWARD, Signal.COMPLETION_LENGTH, Signal.CLIP_FRACTION, *STANDINGS),
+    uses=(Signal.REWARD, *TAUGHT, Signal.CLIP_FRACTION, *STANDINGS),
     history=History(recent=NOW + BEFORE, head=NOW),
     maturity=Maturity.STABLE,
     cause=Cause.POLICY,
@@ -152,10 +153,10 @@ def kl_blowup(
 
 def _wrecks() -> pl.Expr:
     """Return the KL of an update that may have wrecked a policy: not of a first one, unless it is huge or
-    the policy is a language model, which was taught before.
+    the policy was taught before.
     """
-    completes = pl.col(Signal.COMPLETION_LENGTH).is_not_null()
-    may_wreck = (pl.col(INDEX) >= NOW) | (pl.col(VALUE) > FAR_OFF) | completes
+    was_taught = pl.any_horizontal(pl.col(signal).is_not_null() for signal in TAUGHT)
+    may_wreck = (pl.col(INDEX) >= NOW) | (pl.col(VALUE) > FAR_OFF) | was_taught
     return pl.when(may_wreck).then(VALUE)
 
 
