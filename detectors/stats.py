@@ -150,11 +150,6 @@ def seen_max(column: str, first: int, last: int) -> pl.Expr:
     return _seen_max(pl.col(column), first, last)
 
 
-def is_fine(column: str, first: int, last: int) -> pl.Expr:
-    """Return whether the digits of all values so far are fine enough for equal ones to tell of a rest."""
-    return seen_grain(column, first, last) < FINE * pl.col(column).abs()
-
-
 def seen_grain(column: str, first: int, last: int) -> pl.Expr:
     """Return the power of ten of which all values so far are multiples, among the rows of `seen_max`.
 

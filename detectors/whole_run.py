@@ -9,7 +9,7 @@ import polars as pl
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, SIGNAL, STEP, SUMS_UP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import PRECISION, is_fine, seen_max, seen_min, start_value
+from sentinel.detectors.stats import FINE, PRECISION, seen_grain, seen_max, seen_min, start_value
 
 ACCURACIES = Signal.ACCURACY, Signal.EVAL_ACCURACY
 """Accuracies beside a loss."""
@@ -100,9 +100,8 @@ def _third(most: int) -> pl.Expr:
 
 def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     """Return a frame of losses with the columns of ``WHOLE``, ``range``, the share by which the loss ever
-    moved, ``stands``, whether it never did, ``is_fine``, whether its digits tell that, and ``poor``: whether
-    no accuracy is good or gained anything, null where none is logged; one on held-out data decides where
-    there is one.
+    moved, ``is_fine``, whether its digits tell that it never did, and ``poor``: whether no accuracy is good
+    or gained anything, null where none is logged; one on held-out data decides where there is one.
     """
     rows = pl.col(INDEX) + 1
     lasts = {name: ending(name, most) for name in ACCURACIES}
@@ -116,15 +115,13 @@ def with_whole(points: pl.LazyFrame, *, most: int) -> pl.LazyFrame:
     )
     lowest = seen_min(VALUE, most, most)
     highest = seen_max(VALUE, most, most)
-    size = pl.max_horizontal(highest.abs(), lowest.abs())
     return points.with_columns(
         rows=rows,
         begins=pl.when(SUMS_UP).then(begins),
         ends=ending(VALUE, most),
         fell_by=1 - ending(VALUE, most) / begins,
-        range=(highest - lowest) / size,
-        stands=highest - lowest < PRECISION * size,
-        is_fine=is_fine(VALUE, most, most),
+        range=(highest - lowest) / pl.max_horizontal(highest.abs(), lowest.abs()),
+        is_fine=seen_grain(VALUE, most, most) < FINE * pl.col(VALUE).abs(),
         poor=pl.coalesce(poor),
     )
 
@@ -158,7 +155,7 @@ def never_fell(steps: int, least_fall: float) -> pl.Expr:
     )
     resumed = pl.col("resumed").fill_null(False)
     least_rows = pl.when(resumed | ~pl.col("is_fine")).then(MIN_ROWS_ALONE).otherwise(MIN_EQUAL_ROWS)
-    is_enough = (rows >= least_rows) & pl.col("stands")
+    is_enough = (rows >= least_rows) & (pl.col("range") < PRECISION)
     few = ~resumed & enough & no_lower & trained & (pl.col(SIGNAL) == Signal.LOSS)
     fell = pl.col("fell").fill_null(False)
     return (pl.col(SUMS_UP) & (pl.col("begins") > 0) & (is_enough | few) & ~fell).fill_null(False)

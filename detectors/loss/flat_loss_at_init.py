@@ -63,7 +63,7 @@ from sentinel.detectors.schema import (
 )
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_max, recent_median, seen_min, start_value
+from sentinel.detectors.stats import PRECISION, is_of, recent_max, recent_median, seen_min, start_value
 from sentinel.detectors.supervised import (
     ELSE,
     FIRST,
@@ -262,15 +262,19 @@ def _is_clear(least_steps: int) -> pl.Expr:
     at the cost of guessing. Where few digits of it are logged, single batches are alike for some time, and
     epochs or evaluations are not.
     """
-    rests = pl.col("stands") & pl.col("is_fine")
     has_plan = pl.col("plan").is_not_null()
     many = has_plan | (pl.col("rows") >= MIN_ROWS_FOR_THIRDS)
     epoch = pl.col(Signal.EPOCH)
     long = (pl.col("trained") >= least_steps) & (epoch >= SEEN).fill_null(True)
     guesses = (pl.col("guesses") & (long | counts_epochs())).fill_null(False)
     waited = has_plan | guesses | (epoch >= LONG).fill_null(False)
-    is_clear = (rests & (many | _is_of_epochs())) | (~_creeps() & many & _is_smooth() & waited)
+    is_clear = (_rests() & (many | _is_of_epochs())) | (~_creeps() & many & _is_smooth() & waited)
     return is_clear & (pl.col("rows") >= MIN_ROWS_ALONE)
+
+
+def _rests() -> pl.Expr:
+    """Return whether a loss never moved, in digits that would tell."""
+    return (pl.col("range") < PRECISION) & pl.col("is_fine")
 
 
 def _creeps() -> pl.Expr:
@@ -305,8 +309,7 @@ def _stands_clearly() -> pl.Expr:
     """Return whether a loss that is no lower than at its start shows it clearly, as one at the cost of
     guessing must: many learners rest there for a while.
     """
-    rests = pl.col("stands") & pl.col("is_fine")
-    return ((rests | ~_creeps()) & _is_smooth()).fill_null(value=False)
+    return ((_rests() | ~_creeps()) & _is_smooth()).fill_null(value=False)
 
 
 def _is_trial() -> pl.Expr:

@@ -35,8 +35,8 @@ from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
+    FINE,
     has_points,
-    is_fine,
     of_buckets,
     resting,
     seen_grain,
@@ -105,7 +105,6 @@ def loss_plateau(
     context = points.with_columns(
         best=pl.min_horizontal(seen_min(VALUE, MOST, MOST), of_buckets(pl.col("coarse_low").list.min())),
         grain=seen_grain(VALUE, MOST, MOST),
-        is_fine=is_fine(VALUE, MOST, MOST),
         rows=resting(digits, STUCK),
         ties=_ties_before_rest(digits),
         rate_share=pl.col(Signal.LEARNING_RATE) / seen_max(Signal.LEARNING_RATE, MOST, MOST),
@@ -119,7 +118,7 @@ def loss_plateau(
     rests = fell & shows_slides & _stands(most_change) & waited & (share_of_peak >= least_rate)
     best = pl.col("best")
     stuck = (pl.col("rows") == STUCK) & (best < BETTER * pl.col(VALUE)) & (best > 0)
-    stuck &= pl.col("is_fine")
+    stuck &= pl.col("grain") < FINE * pl.col(VALUE).abs()
     is_far = best < FAR * pl.col(VALUE)
     ties = pl.col("ties")
     stuck &= (ties <= MAX_TIES).fill_null(True) | (is_far & (ties < REPEATS))

@@ -87,7 +87,8 @@ def _few(where: str, content: Any, over: Bar) -> tuple[int, float]:
     """Return on how many points less than at the bar ``over`` a card pages, too, and from which points on."""
     if not isinstance(content, dict) or content.keys() != {*NUMBERS}:
         raise CardError(f"{where} has {' and '.join(NUMBERS)}")
-    least_points, page_from = content["least_points"], content["page_from"]
+    least_points = content["least_points"]
+    page_from = content["page_from"]
     if not 0 < least_points < over.least_points or not page_from > over.page_from:
         raise CardError(f"{where} must have fewer points than {over.least_points}, and page from more")
     return int(least_points), float(page_from)

@@ -18,7 +18,7 @@ from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.meters import Meters
 from sentinel.sources.console.part_tables import PartTables
 from sentinel.sources.console.summaries import Summaries
-from sentinel.sources.readers.measured_rows import Laps, Row
+from sentinel.sources.readers.measured_rows import ROW, Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
@@ -860,9 +860,9 @@ class RecurringLines:
                 self._wait_for_bar(record, writer, values, [step, unit, stamp, line_number])
                 return step
             step = self._bars[writer][0]
-        if unit != "row" or not self._counted:  # rows are counted each by themselves: those of a table, too
+        if unit != ROW or not self._counted:  # rows are counted each by themselves: those of a table, too
             self._last_step = step
-            self._counted = unit != "row"
+            self._counted = unit != ROW
         if unit in _COUNTER_ORDER and unit != "epoch" and _leads(record.heading, record.names):
             self._lead(writer, step)
         names = record.names
