@@ -11,7 +11,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.detectors.skip_reason import SkipReason
 from sentinel.detectors.stats import nearest, start_median
 
-ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.PREFERENCE_MARGIN)
+ELSE = (Signal.REWARD, Signal.POLICY_LOSS, Signal.CLIP_FRACTION, Signal.PREFERENCE_MARGIN)
 """Signals beside which a loss does not say how well the model learns. A rule has to list them in ``uses``.
 
 A critic's loss is not among them: what is named like it may as well be a term of a supervised loss.

@@ -1,10 +1,11 @@
 """The metric on held-out data has lost most of what it had gained, and stays there.
 
 ## What it catches
-An accuracy, score, average precision or overlap whose last three evaluations (ten where there are 40 or more)
-all lie below half of its best level. Or they lie 30 % below it, and three quarters of the gain since the
-first evaluation are lost. The fall must exceed eight times the scatter of the evaluations. The best level is
-the highest median of as many evaluations in a row. While the run goes on, ten evaluations are awaited.
+An accuracy, score, average precision or overlap whose last three evaluations (five where there are 20 or
+more, ten where there are 40 or more) all lie below half of its best level. Or they lie 30 % below it, and
+three quarters of the gain since the first evaluation are lost. The fall must exceed eight times the scatter
+of the evaluations. The best level is the highest median of as many evaluations in a row. While the run goes
+on, ten evaluations are awaited.
 At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 Of error rates, distances such as FID and metrics in units of their own, such as PSNR, it alone speaks. At the
@@ -59,9 +60,8 @@ OTHERS = (  # of which the card alone speaks
     *(Signal.EVAL_ERROR_RATE, Signal.EVAL_QUALITY),
     *(Signal.FRECHET_INCEPTION_DISTANCE, Signal.EVAL_DISTANCE),
 )
-FEW = 3  # evaluations that must all be low while there are few
-MANY = 10  # the same later
-MANY_FROM = 40
+LOW = {0: 3, 20: 5, 40: 10}  # evaluations that must all be low, and from how many evaluations on
+MANY = max(LOW.values())
 MIN_NOISE = 0.01  # of an evaluation; a few of them may lie closer together by chance
 USEFUL = 0.2  # best level of a metric that had learned something
 
@@ -98,22 +98,24 @@ def eval_metric_collapse(
     least_share: Annotated[float, "share of its best level that must be lost beside that gain"] = 0.3,
     least_noises: Annotated[float, "multiple of the scatter that a fall must exceed"] = 8.0,
 ) -> pl.LazyFrame:
-    few = pl.col(INDEX) < MANY_FROM
 
-    def both(of_rows: Callable[[int], pl.Expr]) -> pl.Expr:
+    def of_low(of_rows: Callable[[int], pl.Expr]) -> pl.Expr:
         """Return an expression of the number of evaluations that count now."""
-        return pl.when(few).then(of_rows(FEW)).otherwise(of_rows(MANY))
+        chosen = pl.lit(None, pl.Float64)
+        for least, rows in LOW.items():
+            chosen = pl.when(pl.col(INDEX) >= least).then(of_rows(rows)).otherwise(chosen)
+        return chosen
 
     measured = (
         points.with_columns(
-            level=both(lambda rows: recent_median(VALUE, rows)),
-            highest=both(lambda rows: recent_max(pl.col(VALUE), rows)),
+            level=of_low(lambda rows: recent_median(VALUE, rows)),
+            highest=of_low(lambda rows: recent_max(pl.col(VALUE), rows)),
             scatter=recent_noise(VALUE, REACH, at_least=1).clip(MIN_NOISE),
             name=metric_name(),
         )
         .with_columns(
-            past=both(lambda rows: pl.col("level").shift(rows).over(SERIES)),
-            noise=both(lambda rows: pl.col("scatter").shift(rows).over(SERIES)),
+            past=of_low(lambda rows: pl.col("level").shift(rows).over(SERIES)),
+            noise=of_low(lambda rows: pl.col("scatter").shift(rows).over(SERIES)),
         )
         .with_columns(best=seen_max("past", REACH, REACH))
     )

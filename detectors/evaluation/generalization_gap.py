@@ -31,16 +31,17 @@ varied data, or with regularisation: dropout, weight decay, a smaller model or a
 within the first epoch, look for a difference between the two data sets first.
 
 ## When it is wrong
-The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log
-has an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`,
-and by twice that until `metric_patience` evaluations have passed since the best. Until then the finding
-stays info, unless the loss has risen by half; and where the accuracy has become better by more than that
-since, and is above a half, it is info for good. A score that is a share (or a percentage) counts where no
-accuracy is logged. The mean precision of a detector outranks its losses: while it is at its best, the
-finding is info, and the card says nothing. So it is of a loss that rose by less than a fifth while another
-score keeps half of what it gained, and while each of the last three evaluations has an accuracy of 0.99. The
-rule judges nothing while the training loss rises at least half as far, which is a divergence. Evaluation
-data that grow harder in a run look the same.
+The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log has
+an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`, and by
+twice that until `metric_patience` evaluations have passed since the best. Until then the finding stays info,
+unless the loss has risen by half; and where the accuracy has become better by more than that since, and is
+above a half, it is info for good. A score that is a share (or a percentage) counts where no accuracy is
+logged. The mean precision of a detector outranks its losses: while it is at its best, the finding is info,
+and the card says nothing. So it is of a loss that rose by less than a fifth while another score keeps half of
+what it gained, and while each of the last three evaluations has an accuracy of 0.99. While the run goes on it
+is info, too, where an accuracy or a score that is above a half has four fifths of its gain, until the loss
+has risen by half. The rule judges nothing while the training loss rises at least half as far, which is a
+divergence. Evaluation data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -101,6 +102,7 @@ COIN = 0.55  # an accuracy on pairs that is no better than a coin's
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 LITTLE = 0.2  # a rise that weighs less than a score which keeps its gain,
 KEEPS = 0.5  # so much of it
+HOLDS = 0.8  # of its gain: a metric that has so much of it left
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SOLVED = 0.99  # of the answers: a model that gives so many right ones has lost nothing yet
 SAME = 1.1  # times a training loss that is as low as then
@@ -110,6 +112,7 @@ METRICS = (  # of which more is better
     *(Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.EVAL_QUALITY),
     *OUTRANKS,
 )
+ANSWERS = Signal.EVAL_ACCURACY, Signal.EVAL_SCORE
 COSTS = (  # metrics of which less is better, and of which the card alone speaks
     *(Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
     Signal.FRECHET_INCEPTION_DISTANCE,
@@ -127,7 +130,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     uses=(
         *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.PREFERENCE_MARGIN),
         *OUTRANKS,
-        *map(Standing, (*OUTRANKS, Signal.EVAL_SCORE)),
+        *map(Standing, (*OUTRANKS, *ANSWERS)),
     ),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
@@ -208,7 +211,7 @@ def generalization_gap(
         )
         .fill_nan(None)
         .with_columns(
-            (_detects_better() | _scores_better() | pl.col("solved")).alias(EXCUSED),
+            (_detects_better() | _scores_better() | _answers_as_well() | pl.col("solved")).alias(EXCUSED),
             _is_outranked().alias(OUTRANKED),
         ),
         found={
@@ -297,6 +300,15 @@ def _scores_better() -> pl.Expr:
     """Return whether the loss rose little while a score keeps what it gained."""
     standing = pl.col(Standing(Signal.EVAL_SCORE).column)
     return ((standing >= KEEPS) & (pl.col("worse") < LITTLE)).fill_null(False)
+
+
+def _answers_as_well() -> pl.Expr:
+    """Return whether as many answers are right as ever, or nearly so, in a run that goes on, while the loss
+    rose by less than half.
+    """
+    standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
+    answers = (standing >= HOLDS) & (pl.col("metric") >= POOR)
+    return (answers & (pl.col("worse") < DOUBTLESS)).fill_null(False) & ~is_concluded()
 
 
 def _is_solved() -> pl.Expr:

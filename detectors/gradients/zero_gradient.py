@@ -46,6 +46,7 @@ from sentinel.detectors.stats import (
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 WINDOW_POINTS = 20  # last points that are judged
+LOSS_POINTS = 10  # first losses, and last ones: those of a run of 20 points are not the same
 MIN_POINTS_AT_END = 5  # points that suffice once the run is over
 ZERO_RATE = 1e-12  # learning rate that moves no weights
 ZERO_STD = 1e-6  # standard deviation of rewards that are all equal
@@ -95,7 +96,7 @@ def zero_gradient(
         no_advantage=pl.coalesce(Signal.FRAC_REWARD_ZERO_STD, "no_spread")
         .rolling_mean(WINDOW_POINTS, min_samples=1)
         .over(SERIES),
-        **now_and_then(Signal.LOSS, WINDOW_POINTS, start=WINDOW_POINTS, at_least=1, of="loss_"),
+        **now_and_then(Signal.LOSS, LOSS_POINTS, start=LOSS_POINTS, at_least=1, of="loss_"),
     )
     gone = pl.col("share") >= zero_share - ROUNDING
     return verdicts(

@@ -82,14 +82,15 @@ PARTS: dict[Signal, Part] = {
 """The role of each signal that has one."""
 
 
-OF_AGENTS = Signal.REWARD, Signal.EVAL_REWARD, Signal.POLICY_LOSS
+OF_AGENTS = Signal.REWARD, Signal.EVAL_REWARD, Signal.POLICY_LOSS, Signal.CLIP_FRACTION
 """Beside one of these a loss is another one than the model's; see `part_of`."""
 
 
 def part_of(signal: Signal, beside: "frozenset[Signal]") -> Part | None:
     """Return the role of a signal in a run with all these signals; None if it has none.
 
-    Beside a return or a policy's loss, a loss does not say how well the model learns: it is the critic's.
+    Beside a return or a policy's loss, or how much of it is clipped, a loss does not say how well the model
+    learns: it is the critic's.
     """
     part = PARTS.get(signal)
     if signal in (Signal.LOSS, Signal.EVAL_LOSS) and not beside.isdisjoint(OF_AGENTS):

@@ -38,6 +38,9 @@ STANDINGS = {
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
 
+LASTING = 0.25
+"""Share of the run for which an evaluation has been worse where rewards in training excuse nothing."""
+
 ENOUGH = 2
 """Times the evaluations that a card needs, that tell enough of a run which is over before its plan."""
 
@@ -132,9 +135,10 @@ def statement_of(
     counts = np.array([last_row[INDEX] + 1.0])
     outcome = curves_of(course[None, :], points.noise(last_row[SERIES], last_row["row"]), counts, part)
     companions: dict[str, list[Curves]] = {}
+    silent = _silent_beside(Signal(last_row[SIGNAL]), outcome)
     for signal, name in courses.items():
         companion_part = part_of(signal, signals)
-        if companion_part is not None and signal != last_row[SIGNAL]:
+        if companion_part is not None and signal not in silent:
             curves = curves_of(np.array(last_row[name])[None, :], 0.0, counts, companion_part)
             companions.setdefault(companion_part.role, []).append(curves)
     names = {name for card in cards for name in card.measurements}
@@ -145,6 +149,14 @@ def statement_of(
     if last_row[IS_WHOLE] and opinion.get(LOOK) != int(Look.PAGES):
         opinion |= of_series.as_whole(cards, _measured(outcome, companions, names))
     return opinion
+
+
+def _silent_beside(signal: Signal, outcome: Curves) -> tuple[Signal, ...]:
+    """Return whose courses say nothing of an outcome: its own, and where an evaluation has been worse for
+    long, that of the rewards in training, which it outranks.
+    """
+    is_lasting = bool(MEASUREMENTS["low_for"].of(outcome)[0] >= LASTING)
+    return (signal, Signal.REWARD) if is_lasting and signal is Signal.EVAL_REWARD else (signal,)
 
 
 class _Statement(msgspec.Struct, frozen=True, dict=True):

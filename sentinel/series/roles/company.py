@@ -27,6 +27,12 @@ _MAX_EVALUATION_COUNT = 0.7  # of an evaluation, relative to training
 _OF_POLICIES = frozenset(
     {"policy loss", "policy grad loss", "surrogate loss", "loss policy", "grad loss policy"}
 )
+_OF_UPDATES = frozenset(
+    {"clip fraction", "clip frac", "clipfrac", "policy clip fraction", "policy clipfrac"}
+    | {"ppo clip ratio", "policy clip ratio"}
+)
+"""What only the updates of a policy have; a loss beside it is theirs."""
+
 _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td loss", "q loss"})
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _OF_EPISODES = frozenset({"l", "eps", "epsilon"})
@@ -144,8 +150,8 @@ def trains_an_agent(all_series: Sequence[Series], roles: Roles) -> bool:
         series.unit in table().agents or not table().agents.isdisjoint(series.reading.words)
         for series in all_series
     )
-    has_policy_loss = any(series.reading.name in _OF_POLICIES for series in all_series)
-    return has_policy_loss or values_actions(all_series) or (bool(rewards) and agents)
+    has_policy = any(series.reading.name in _OF_POLICIES | _OF_UPDATES for series in all_series)
+    return has_policy or values_actions(all_series) or (bool(rewards) and agents)
 
 
 def values_actions(all_series: Sequence[Series]) -> bool:

@@ -101,6 +101,29 @@ def test_another_score_excuses_a_zero_and_no_score_that_never_left_its_start():
         assert {*told[VARIANT]} == variants_of_it
 
 
+def test_an_evaluation_that_fell_is_told_beside_a_reward_in_training_that_rose():
+    detector = all_detectors()["reward-collapse"]
+    assert isinstance(detector, Detector)
+    steps = np.arange(150)
+    rises = np.linspace(-200, 0, 150) + NOISE
+    fell = np.r_[np.linspace(0, 200, 75), np.linspace(200, 100, 25), np.full(50, 100.0)] + NOISE
+    streams = [Stream(Signal.REWARD, steps, rises), Stream(Signal.EVAL_REWARD, steps, fell)]
+    told = judge(detector, windows(detector, streams)).drop_nulls(VARIANT)
+    assert {*told[VARIANT]} == {"reward-got-worse"}
+    swapped = [Stream(Signal.EVAL_REWARD, steps, rises), Stream(Signal.REWARD, steps, fell)]
+    assert judge(detector, windows(detector, swapped)).drop_nulls(VARIANT).is_empty()
+
+
+def test_a_loss_beside_clipped_samples_is_that_of_a_policy():
+    detector = all_detectors()["loss-divergence"]
+    assert isinstance(detector, Detector)
+    steps = np.arange(80)
+    penalty = Stream(Signal.LOSS, steps, 4e-5 * (steps + 1.0))
+    clipped = Stream(Signal.CLIP_FRACTION, steps, np.zeros(80))
+    assert not judge(detector, windows(detector, [penalty])).drop_nulls(VARIANT).is_empty()
+    assert judge(detector, windows(detector, [penalty, clipped])).drop_nulls(VARIANT).is_empty()
+
+
 def test_a_reward_of_fewer_than_ten_points_says_nothing():
     assert variants("reward-stagnation", Signal.REWARD, FLAT[:9]) == set()
     assert variants("reward-stagnation", Signal.REWARD, FLAT[:10]) == {"reward-never-left-its-start"}
