@@ -46,6 +46,9 @@ LATE_UNEVEN_INTERVALS = 10
 ends of episodes, which differ in length: five of twelve public projects whose logs begin late, at uneven
 steps, begin within ten."""
 
+FIRST_COUNT = 1
+"""The step with which a log begins that counts from 0 or 1."""
+
 PRECISION = 1e-5
 """Share of a logged number: no change of it is known better."""
 
@@ -184,12 +187,14 @@ def start_value(column: str) -> pl.Expr:
 
 def was_resumed() -> pl.Expr:
     """Return whether the attempt goes on with a training: with a loss that had fallen, or later than a log
-    begins, by the steps between its first rows.
+    begins, by the steps between its first rows. One that counts from 0 or 1 does not begin late, as where
+    the rows of batches name their epoch alone.
     """
     intervals = pl.col(STEP).filter(_is_among_first(FIRST_INTERVALS + 1)).diff()
     even = (intervals.max() == intervals.min()).over(SERIES)
     late = pl.when(even).then(LATE_INTERVALS).otherwise(LATE_UNEVEN_INTERVALS)
-    return pl.col(CONTINUES) | (start_value(STEP) > late * intervals.mean().over(SERIES))
+    latest = (late * intervals.mean().over(SERIES)).clip(FIRST_COUNT)
+    return pl.col(CONTINUES) | (start_value(STEP) > latest)
 
 
 def first_of_mostly(bad: NDArray[np.bool_]) -> int | None:

@@ -64,6 +64,8 @@ def test_quantiles_of_rows_are_those_of_numpy(q, columns):
         ([941, 1402, 2402, 3052], False),  # ends of episodes, once there are data to learn from
         ([13323, 13347, 13403, 13451], True),
         ([5], False),
+        ([1, 1, 1, 1], False),  # batches that name their epoch alone
+        ([7, 7, 7, 7], True),
     ],
 )
 def test_a_log_that_begins_late_by_its_own_steps_is_that_of_a_resumed_run(steps, resumed):
