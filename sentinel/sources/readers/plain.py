@@ -15,6 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sentinel.sources.readers.coco import is_summary, of_summary
+
+_NESTED = frozenset((dict, list))
+"""Types of values that may hold further ones."""
+
 MAX_STEP = 2**62
 """The largest absolute value of a number that is read as a step."""
 
@@ -97,8 +102,10 @@ def _plain_text(value: Any) -> str:
 
 
 def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``."""
-    if dict not in map(type, record.values()):
+    """Return the record with ``{"train": {"loss": 1}}`` as ``{"train/loss": 1}``, and with the numbers of the
+    summaries of COCO's evaluations by name.
+    """
+    if _NESTED.isdisjoint(map(type, record.values())):
         return record
     joined: dict[str, Any] = {}
     characters = 0
@@ -112,7 +119,9 @@ def flattened(record: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _joined(record: Mapping[str, Any], prefix: str = "", level: int = 1) -> Iterator[tuple[str, Any]]:
     for name, value in record.items():
-        if not isinstance(value, dict):
+        if is_summary(name, value):
+            yield from of_summary(prefix + name, value)
+        elif not isinstance(value, dict):
             yield prefix + name, value
         elif level < _MAX_NESTING:
             yield from _joined(value, f"{prefix}{name}/", level + 1)

@@ -160,6 +160,21 @@ def test_nesting_is_joined_with_slashes():
     assert read({"step": 1, "train": {"loss": {"total": 0.5}}}) == [("train/loss/total", 1, 0.5)]
 
 
+def test_the_numbers_of_a_summary_of_coco_have_their_usual_names():
+    boxes = [0.42, 0.64, 0.45, 0.2, 0.46, 0.62, 0.34, 0.55, 0.59, 0.34, 0.65, 0.83]
+    points = read({"step": 3, "test_coco_eval_bbox": boxes})
+    assert points[0] == ("test_coco_eval_bbox/mAP", 3, 0.42)
+    assert points[1] == ("test_coco_eval_bbox/mAP_50", 3, 0.64)
+    assert points[-1] == ("test_coco_eval_bbox/AR_l", 3, 0.83)
+    keypoints = read({"step": 3, "test": {"coco_eval_keypoints": boxes[:10]}})
+    assert keypoints[5] == ("test/coco_eval_keypoints/AR", 3, 0.62)
+
+
+@pytest.mark.parametrize(("name", "numbers"), [("test_coco_eval_bbox", 3), ("class_ap", 12)])
+def test_another_list_has_no_names_for_its_numbers(name, numbers):
+    assert read({"step": 3, name: [0.5] * numbers, "loss": 0.5}) == [("loss", 3, 0.5)]
+
+
 def test_nesting_has_an_end():
     record = {"loss": 0.5}
     for _ in range(500):
