@@ -112,7 +112,7 @@ class Table:
         self._epoch: int = state.get("epoch", -1)
         self._unit: str = state.get("unit", "row")
         self._wall: int = state.get("wall", -1)
-        self._measured: int = state.get("measured", -1)  # of columns without names, the only one of fractions
+        self._measured: int = state.get("measured", -1)  # of columns without names, the first of fractions
         self._laps = _to_laps(state.get("laps", {}))
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
@@ -282,8 +282,8 @@ class Table:
         if self.header and len(self.values) > 1 and not names[self.values[0]]:
             del self.values[0]  # what pandas numbers the rows by
         self.values = [at for at in self.values if at != self._epoch or self.header]
-        fractions = [at for at in self.values if not all(_whole_number(row[at]) is not None for row in rows)]
-        if not self.header and len(fractions) == 1 and says_metric(self.name):
+        fractions = [at for at in self.values if not all(_is_whole(row[at]) for row in rows)]
+        if not self.header and fractions and says_metric(self.name):
             self._measured = fractions[0]
         dated = {at for at in texts if all(_DATE_AND_TIME.match(row[at].strip()) for row in rows)}
         is_plain = all(len({row[at] for row in rows}) == 1 for at in texts if at not in dated)
@@ -525,6 +525,11 @@ def _whole_number(text: str) -> int | None:
         if value is not None and value.is_integer() and abs(value) < MAX_STEP
         else _count_in_cell(text)
     )
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a cell may count something; ``-9900.0`` is written as what may be a fraction."""
+    return "." not in text and _whole_number(text) is not None
 
 
 def _counts_up(column: Sequence[int | None]) -> bool:

@@ -285,6 +285,14 @@ def test_a_column_that_tells_what_was_measured_names_it(name, text, count):
     assert {row.names[-2:] for row in read} == {(f"{text} loss", f"{text} acc")}
 
 
+def test_a_file_without_a_header_begins_with_what_it_is_named_after():
+    table = Table("reward_log")
+    lines = [f"{n},{-990 + n}.0,{-995 + n}.0,{0.99**n}" for n in range(1, 9)]
+    rows = [*table.read("".join(f"{line}\n" for line in lines).encode()), *table.end()]
+    assert {row.names for row in rows} == {("reward_log", "2", "3")}
+    assert [row.values[0] for row in rows] == [-990 + n for n in range(1, 9)]
+
+
 def test_what_pandas_numbers_the_rows_by_is_no_value_of_a_metric():
     metrics = ("Loss/Total (Train)", "Loss/KLD (Train)")
     rows = [(metric, n) for metric in metrics for n in range(8)]
