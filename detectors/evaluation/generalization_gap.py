@@ -200,7 +200,7 @@ def generalization_gap(
     rose = of_loss & pl.col("rose")
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
-    is_doubtful = (held & (patient | signed)) | improved | may_be_chance | ~(clear | memorises)
+    is_doubtful = (held & (patient | signed)) | improved | may_be_chance | _rests() | ~(clear | memorises)
     needs_the_end = (rose | (ends & ~((clear | trends) & ~is_doubtful))).fill_null(False)
     stands = dict.fromkeys(("metric-holds", "rises", "loses"), AGAIN)
     return verdicts(
@@ -320,6 +320,14 @@ def _is_solved() -> pl.Expr:
 def _learned() -> pl.Expr:
     """Return whether the training loss has fallen since the best."""
     return (pl.col("kept") < LEARNED).fill_null(False)
+
+
+def _rests() -> pl.Expr:
+    """Return whether the loss rose a little while the training loss has hardly moved since the best: what
+    trains no further does not memorise.
+    """
+    rests = (pl.col("kept") > FELL) & (pl.col("worse") < ENDS["rise"]) & ~pl.col("signed")
+    return rests.fill_null(False)
 
 
 def _required(least: float) -> pl.Expr:

@@ -4,9 +4,9 @@
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
 of the last five, and above it by fourteen standard deviations of the noise. A spike is info unless it is the
-third within 200 points or 1000 times the usual loss. A point behind a spike from
-which the loss comes down belongs to it. A loss below a hundredth of its start has no spikes: there single
-samples and rounding move it.
+third within 200 points, or 1000 times the usual loss, and above the start where the usual loss is below a
+hundredth of it. A point behind a spike from which the loss comes down belongs to it. A loss below a hundredth
+of its start has no spikes: there single samples and rounding move it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -40,7 +40,7 @@ from sentinel.detectors.loss.causes_of_rise import MEASURES, clues
 from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.schema import EXCUSED, INDEX, SERIES, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import recent_median, recent_noise, recent_quantile
+from sentinel.detectors.stats import recent_median, recent_noise, recent_quantile, start_median
 from sentinel.detectors.supervised import ELSE, FIRST, is_learned, supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -117,7 +117,12 @@ def loss_spike(
         found={"jumped": pl.col("spike")},
         severities={
             WARNING: (~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes))
-            | (pl.col(VALUE) > far_times * pl.col("usual"))
+            | ((pl.col(VALUE) > far_times * pl.col("usual")) & ~_is_of_a_sample())
         },
         above=(pl.col("middle") + least).exp(),
     )
+
+
+def _is_of_a_sample() -> pl.Expr:
+    """Return whether a loss that was learned stands below its start: one answer that is still wrong does."""
+    return is_learned(pl.col("usual")) & (pl.col(VALUE) < start_median(VALUE, FIRST))

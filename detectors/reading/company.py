@@ -135,6 +135,18 @@ def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
 
 
 @beside("metric", "share of its gain")
+@beside("train_metric", "share of its gain")
+def holds_gain(outcome: Curves, companion: Curves) -> Floats:
+    """Measure how much of its own gain a companion has at the end, where it gained surely; NaN of a share
+    that is poor in itself.
+
+    A loss that grows while the answers stay as good as ever tells of a classifier that grows surer.
+    """
+    poor = late_share(companion) < POOR
+    return np.where(poor, np.nan, keeps_gain(outcome, companion))
+
+
+@beside("metric", "share of its gain")
 def gains_since_best(outcome: Curves, companion: Curves) -> Floats:
     """Measure which share of its own gain a companion made since the outcome was at its best; NaN of a share
     that is poor in itself.
