@@ -102,8 +102,8 @@ REJECTED = -1
 """State of a template without metrics."""
 
 _SAMPLE = lazy_pattern(
-    r"(?:test |val )?(?:samples?|images?|img|files?|cases?|videos?|questions?|examples?|quer(?:y|ies))"
-    r"(?: (?:no|id|number|index|idx))?",
+    r"(?:test |val )?(?:samples?|images?|img|files?|cases?|videos?|questions?|examples?|quer(?:y|ies)"
+    r"|class(?:es)?|cls|categor(?:y|ies)|labels?)(?: (?:no|id|number|index|idx))?",
     re.IGNORECASE,
 )
 """Names of what lines tell of one by one in an evaluation."""
@@ -726,7 +726,9 @@ class RecurringLines:
 
     @staticmethod
     def _tells_of_samples(record: Record, columns: Columns) -> bool:
-        """Return whether each line is about one sample of an evaluation, so that its numbers are no curve."""
+        """Return whether each line is about one sample or class of an evaluation, so that its numbers are no
+        curve.
+        """
         if record.by < 0 or not _SAMPLE.fullmatch(record.names[record.by]):
             return False
         numbers = [count(text) or 0 for text in columns.texts[record.by]]

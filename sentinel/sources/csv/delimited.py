@@ -78,6 +78,9 @@ _STATISTIC = lazy_pattern(
 _HEADING = lazy_pattern(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
 """What stands above the numbers of an epoch in one column: "Epoch 0"."""
 
+_SWITCHES = frozenset({"true", "false", "yes", "no", "on", "off", "none"})
+"""Texts that say whether something was on."""
+
 _MISSING_CELLS = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
 """Texts of a cell that holds nothing."""
 
@@ -315,9 +318,14 @@ class Table:
         return not is_only and not earns and not any(phase(row[at]) for row in rows)
 
     def _names_series(self, name: str, column: Sequence[str]) -> bool:
-        """Return whether a column of texts names the series: its texts come again, or its name says so."""
+        """Return whether a column of texts names the series: its texts come again, or its name says so.
+
+        Whether something was on is a setting, and no name.
+        """
         texts = set(column)
         if any(len(text) > MAX_LABEL for text in texts) or "id" in name.lower().split():
+            return False
+        if _SWITCHES.issuperset(text.lower() for text in texts):
             return False
         if len(texts) == 1:
             return True

@@ -182,6 +182,11 @@ TABLES = {
         ["start,model,round,acc", *(f"2025-12-03 22:27:44,CNN,{n},0.{n}" for n in range(1, 6))],
         ("CNN acc", 5, "0.5"),
     ),
+    "a switch names no series": (
+        "fl_metrics.csv",
+        ["round,secure,personal,acc", *(f"{n},False,none,0.{n}" for n in range(1, 6))],
+        ("acc", 5, "0.5"),
+    ),
     "metrics without a header": (
         "metrics.csv",
         [f"one,0.{n},{n * 7}" for n in range(1, 6)],
@@ -489,6 +494,17 @@ def test_what_an_evaluation_says_of_each_sample_is_no_curve(tmp_path):
     write(tmp_path / "evaluation.log", lines)
     points = [point for point in read(tmp_path) if "pixAcc" in point[0]]
     assert [(step, value) for _, step, value in points] == [(n, f"8{n}.5") for n in range(1, 6)]
+
+
+def test_what_an_evaluation_says_of_each_class_is_no_curve(tmp_path):
+    lines = []
+    for epoch in range(1, 6):
+        lines += [f"Epoch {epoch}", f"loss: 0.{95 - epoch}"]
+        lines += [f"class {n:02}: #TP={40 * n}, #FP={9 * n}, IoU=0.{8 - n}1" for n in range(8)]
+        lines.append(f"mean IoU: 0.{30 + epoch}")
+    write(tmp_path / "train.log", lines)
+    points = [point for point in read(tmp_path) if "IoU" in point[0]]
+    assert points == [("mean IoU", n, f"0.{30 + n}") for n in range(1, 6)]
 
 
 def test_a_training_that_counts_its_samples_has_a_curve(tmp_path):
