@@ -10,7 +10,10 @@ LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""
 
 EPISODES = 100
-"""Episodes that a policy of control is given."""
+"""Episodes that a policy of control is given. Libraries log the mean over the last so many."""
+
+WINDOWS = 2
+"""Such means that share no episode: two levels."""
 
 RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
@@ -81,6 +84,15 @@ def may_yet_learn() -> pl.Expr:
     is_early = is_of_control() & (pl.col(STEP) < EARLY * pl.col(Signal.TOTAL_STEPS))
     is_random = (pl.col(Signal.EXPLORATION_RATE) > MOSTLY_RANDOM).fill_null(False)
     return pl.when(ENDED).then(is_random).otherwise(acts_at_random() | is_early.fill_null(False))
+
+
+def is_of_few_episodes() -> pl.Expr:
+    """Return whether a policy of control that goes on has had too few episodes for two means over a window of
+    them, whose first rows hold one or two. How many steps hold that count by one is not known.
+    """
+    gone = pl.col(STEP) - start_value(STEP)
+    few = gone < WINDOWS * EPISODES * pl.col(Signal.EPISODE_LENGTH)
+    return is_of_control() & (few & (gone > pl.col(INDEX))).fill_null(False) & ~pl.col(ENDED)
 
 
 def is_of_control() -> pl.Expr:

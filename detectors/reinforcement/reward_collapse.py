@@ -14,7 +14,7 @@ size of its last 50 points, for three points, is told at once.
 At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
 It waits until fewer than a fifth of the actions are random (half, once the run is over) and, but for a
-language model, a third of the plan is done.
+language model, a third of the plan and 200 episodes are done, where their length tells how many there were.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -30,9 +30,10 @@ A curriculum that moves to a harder stage, a change of the reward and self-play 
 lower the reward by design. A policy whose every step costs something loses more in longer episodes, which it
 has first to survive: while the run goes on, the card waits where episodes have become longer by a fifth and
 a step earns a quarter more than at the start. So it does of an evaluation while the reward of training
-stands at its best. What a resumed run had gained before is not known, so such a run is judged only
-where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts are
-means over blocks of the run, and a fall is told late in a very long log.
+stands at its best. Libraries log the mean of the last 100 episodes, whose first rows hold one or two: two
+such means share none after 200. What a resumed run had gained before is not known, so such a run is judged
+only where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts
+are means over blocks of the run, and a fall is told late in a very long log.
 
 ## Source
 Catalogue R1, with the guards of its symptom. A healthy policy-gradient run may lose two thirds of its gain
@@ -50,7 +51,7 @@ from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
-from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, may_yet_learn
+from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, is_of_few_episodes, may_yet_learn
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, Standing
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -131,12 +132,13 @@ def reward_collapse(
     before = pl.col(VALUE).abs().shift(SINCE).over(SERIES)
     usual = recent_max(before, BEFORE, at_least=MIN_BEFORE)
     highest = recent_max(pl.col(VALUE), LEAPT)
+    waits = ~pl.col(ENDED) & (_lasts_longer_for_less() | _trains_at_best())
     context = points.with_columns(
         usual=usual,
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
-        **{EXCUSED: may_yet_learn() | (~pl.col(ENDED) & (_lasts_longer_for_less() | _trains_at_best()))},
+        **{EXCUSED: may_yet_learn() | is_of_few_episodes() | waits},
     )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
         lost=pl.min_horizontal((best - now) / (best - start), 1.0),
