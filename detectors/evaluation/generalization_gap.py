@@ -38,10 +38,10 @@ unless the loss has risen by half; and where the accuracy has become better by m
 above a half, it is info for good. A score that is a share (or a percentage) counts where no accuracy is
 logged. The mean precision of a detector outranks its losses: while it is at its best, the finding is info,
 and the card says nothing. So it is of a loss that rose by less than a fifth while another score keeps half of
-what it gained, and while each of the last three evaluations has an accuracy of 0.99. While the run goes on it
-is info, too, where an accuracy or a score that is above a half has four fifths of its gain, until the loss
-has risen by half. The rule judges nothing while the training loss rises at least half as far, which is a
-divergence. Evaluation data that grow harder in a run look the same.
+what it gained, and while each of the last three evaluations has an accuracy of 0.99. It is info, too, where
+an accuracy or a score that is above a half has nine tenths of its gain, or four fifths while the run goes on,
+until the loss has risen by half. The rule judges nothing while the training loss rises at least half as far,
+which is a divergence. Evaluation data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -102,7 +102,7 @@ COIN = 0.55  # an accuracy on pairs that is no better than a coin's
 MEMORISED = 0.5  # share of the held-out loss below which the training loss tells of memorised data
 LITTLE = 0.2  # a rise that weighs less than a score which keeps its gain,
 KEEPS = 0.5  # so much of it
-HOLDS = 0.8  # of its gain: a metric that has so much of it left
+HOLDS = 0.8  # of its gain: a metric that has so much of it left while the run goes on
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SOLVED = 0.99  # of the answers: a model that gives so many right ones has lost nothing yet
 SAME = 1.1  # times a training loss that is as low as then
@@ -303,12 +303,10 @@ def _scores_better() -> pl.Expr:
 
 
 def _answers_as_well() -> pl.Expr:
-    """Return whether as many answers are right as ever, or nearly so, in a run that goes on, while the loss
-    rose by less than half.
-    """
+    """Return whether about as many answers are right as ever while the loss rose by less than half."""
     standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
-    answers = (standing >= HOLDS) & (pl.col("metric") >= POOR)
-    return (answers & (pl.col("worse") < DOUBTLESS)).fill_null(False) & ~is_concluded()
+    holds = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
+    return (holds & (pl.col("metric") >= POOR) & (pl.col("worse") < DOUBTLESS)).fill_null(False)
 
 
 def _is_solved() -> pl.Expr:
