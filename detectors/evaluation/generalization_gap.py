@@ -306,7 +306,9 @@ def _answers_as_well() -> pl.Expr:
     """Return whether about as many answers are right as ever while the loss rose by less than half."""
     standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
     holds = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
-    return (holds & (pl.col("metric") >= POOR) & (pl.col("worse") < DOUBTLESS)).fill_null(False)
+    is_near = pl.col("signed") | (pl.col(VALUE) < (1 + DOUBTLESS) * pl.col("best"))
+    is_little = (pl.col("worse") < DOUBTLESS) & is_near
+    return (holds & (pl.col("metric") >= POOR) & is_little).fill_null(False)
 
 
 def _is_solved() -> pl.Expr:
