@@ -94,6 +94,14 @@ def test_a_number_in_the_only_name_makes_it_none_of_several(tag: str, signal: Si
     assert _signals(_rows(tag))[tag] is signal
 
 
+@pytest.mark.parametrize(
+    ("beside", "signal"), [("rollout/ep_len_mean", Signal.REWARD), ("rollout/ep_rew_mean", None)]
+)
+def test_success_is_the_reward_of_a_library_that_logs_no_other(beside: str, signal: Signal | None) -> None:
+    of_library = ("time/fps", "time/total_timesteps", "train/n_updates", "train/actor_loss")
+    assert _signals(_rows("rollout/success_rate", beside, *of_library))["rollout/success_rate"] is signal
+
+
 @pytest.mark.parametrize("ending", ["(l{} loss)", "/{}/auc"])
 def test_what_is_one_of_several_is_no_outcome(ending: str) -> None:
     tags = [f"Mask {ending.format(number)}" for number in (1, 2)]
