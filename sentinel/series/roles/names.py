@@ -93,6 +93,7 @@ def table() -> Table:
             if name in names and names[name] != role:
                 raise ValueError(f"roles.toml: {text!r} stands in two groups")
             names[name] = role
+    names = {**_turned(names), **names}
     words = {
         key.removeprefix("words_of_"): frozenset(value)
         for key, value in data.items()
@@ -121,6 +122,17 @@ def table() -> Table:
         similarities=words["similarities"],
         spellings=spellings,
     )
+
+
+def _turned(names: Mapping[str, Role | None]) -> dict[str, Role | None]:
+    """Return the names of losses with "loss" at the other end: `loss_recon` is `recon_loss`."""
+    begin = {
+        f"loss {name.removesuffix(' loss')}": role for name, role in names.items() if name.endswith(" loss")
+    }
+    end = {
+        f"{name.removeprefix('loss ')} loss": role for name, role in names.items() if name.startswith("loss ")
+    }
+    return begin | end
 
 
 def _role(group: Mapping[str, Any]) -> Role | None:

@@ -175,6 +175,17 @@ def test_a_table_of_whole_runs_is_no_training() -> None:
     assert roles_of((_series("seed", *map(float, range(20))), _rising("reward")), {})
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("recon_loss", "loss_recon"), ("bpr_loss", "train/loss_bpr"), ("kl_loss", "loss_kl")]
+)
+def test_the_word_loss_may_stand_at_either_end_of_a_name(one: str, other: str) -> None:
+    role = reading(one).role
+    turned = reading(other).role
+    assert role is not None
+    assert turned is not None
+    assert (turned.kind, turned.measure) == (role.kind, role.measure)
+
+
 def test_a_rec_beside_a_kl_is_a_reconstruction_and_beside_a_precision_recall() -> None:
     autoencoder = _falling("Rec"), _falling("KL"), _falling("Total")
     assert _outcome(*autoencoder).role.kind is Kind.TRAINING_LOSS
