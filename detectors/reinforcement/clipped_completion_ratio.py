@@ -3,8 +3,9 @@
 ## What it catches
 A share of cut-off completions above 0.3, or above 0.8, over the last twenty points, by more than its
 own scatter. The first ten steps do not count, and a share that was as high from the beginning has a
-hundred steps to fall, unless nearly every completion is cut off and it does not fall at all. It is over
-below four fifths of the lower threshold.
+hundred steps to fall, unless nearly every completion is cut off and it does not fall at all. One that fell
+far while the reward rose is info: completions learn to end. It is over below four fifths of the lower
+threshold.
 
 ## Why it matters
 A completion that is cut off has no end and often no answer: its reward says little, or teaches the
@@ -48,7 +49,7 @@ NOW = 20  # points of the present level, and how few of them will do
 LEAST = 10  # also of the start
 SURE = 3.5  # standard errors by which the level must exceed a threshold
 LASTS = 0.8  # of a threshold: a level that has fallen below it is over
-RISEN = 0.15  # above the start: what rose by more does not settle
+RISEN = 0.15  # above the start: what rose by more does not settle; below it: what fell by more does
 STEADY = 0.05  # below the start, at most: what fell by no more never stops
 HIGH = 0.75  # quantile of the rewards before: noise of one point does not reach it
 
@@ -94,6 +95,7 @@ def clipped_completion_ratio(
     surely = level - SURE * pl.col("spread") / pl.col("counted").sqrt()
     never_stops = (start >= critical_ratio) & (level >= start - STEADY)
     may_settle = (pl.col(STEP) < settle_steps) & (level < start + RISEN) & ~never_stops
+    may_settle |= _learns_to_stop().fill_null(False)
     capped = surely > warning_ratio + ROUNDING
     return verdicts(
         _measured(points, skip_steps),
@@ -103,6 +105,11 @@ def clipped_completion_ratio(
         above=pl.lit(LASTS * warning_ratio),
         severities={INFO: may_settle, CRITICAL: ~may_settle & (surely > critical_ratio + ROUNDING)},
     )
+
+
+def _learns_to_stop() -> pl.Expr:
+    """Return whether the share stands far below its start, and the reward above its own."""
+    return (pl.col("level") < pl.col("start") - RISEN) & (pl.col("reward_now") > pl.col("reward_start"))
 
 
 def _measured(points: pl.LazyFrame, skip_steps: int) -> pl.LazyFrame:
@@ -115,7 +122,11 @@ def _measured(points: pl.LazyFrame, skip_steps: int) -> pl.LazyFrame:
             spread=pl.col("share").rolling_std(NOW, min_samples=LEAST).over(SERIES),
             counted=pl.col("counted").rolling_sum(NOW, min_samples=1).over(SERIES),
             start=start_median(VALUE, LEAST),
-            reward_gain=recent_median(Signal.REWARD, LEAST, at_least=1)
-            - recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2),
+            reward_now=recent_median(Signal.REWARD, LEAST, at_least=1),
+            reward_start=start_median(Signal.REWARD, LEAST),
+        )
+        .with_columns(
+            reward_gain=pl.col("reward_now")
+            - recent_quantile(HIGH, Signal.REWARD, NOW, skip=LEAST, at_least=LEAST // 2)
         )
     )

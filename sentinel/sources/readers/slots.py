@@ -29,6 +29,9 @@ _LOGGER = lazy_pattern(r"(?:root|__main__|[A-Za-z_]\w{0,40}(?:\.\w{1,40}){1,6})\
 _FUNCTION = lazy_pattern(r"(?:^|[\s|])[A-Za-z_][\w.]*:[\w<>.]+:$")
 """The module and the function before a line of source, as Loguru prints them."""
 
+_LINE_OF_SOURCE = lazy_pattern(r"(?:^| - |\s)([A-Za-z_<][\w.<>]*) - $")
+"""The function before a line of source between dashes: "INFO - main.py - train - 52 - ..."."""
+
 _SEPARATOR = lazy_pattern(
     r"[,;|:=()\[\]{}\t/<>~*!?\u2502\u2503\u2192]|\s{2,}|\.\s(?=[A-Z])|(?<=\s)[-\u2013\u2014]{1,3}(?=\s|\w)|\s-{2,}|^-\s"
 )
@@ -190,11 +193,23 @@ def _place_in_the_program(reading: Reading) -> bool:
         and not reading.before.strip(_TRIM)
         and _LOG_LEVEL.match(reading.after.lstrip(" ]|:-"))
     )
-    if not (is_place or is_level_next):
+    if not (is_place or is_level_next or _is_line_of_source(reading)):
         return False
     reading.is_fresh = True
     is_process = reading.before.endswith("pid=")
     return reading.add("pid" if is_process else "", RANK if is_process else OTHER)
+
+
+def _is_line_of_source(reading: Reading) -> bool:
+    """Return whether the number stands between dashes, behind the name of a function, beside a log level."""
+    before = reading.texts[reading.at]
+    if not (reading.is_fresh and reading.after.startswith(" - ")):
+        return False
+    function = _LINE_OF_SOURCE.search(before[-MAX_NAME:])
+    if function is None or says_metric(function[1]) or counter(function[1]):
+        return False
+    is_behind_level = _LOG_LEVEL.search(before) is not None
+    return is_behind_level or _LOG_LEVEL.match(reading.after.lstrip(" -")) is not None
 
 
 def _process_behind_a_time(reading: Reading) -> bool:

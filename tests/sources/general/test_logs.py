@@ -521,6 +521,20 @@ def test_the_place_in_a_program_is_no_metric(tmp_path):
     assert {tag for tag, _, _ in read(tmp_path)} == {"loss"}
 
 
+@pytest.mark.parametrize("place", ["INFO - main.py - train - 52", "main - <module> - 52 - INFO"])
+def test_a_line_of_source_between_dashes_hides_no_step(tmp_path, place):
+    lines = [f"2026-01-18 16:32:0{n},236 - {place} - [train] epoch:0 {n}/9 loss:0.{n}" for n in range(1, 6)]
+    write(tmp_path / "train.log", lines)
+    points = read(tmp_path)
+    assert {tag for tag, _, _ in points} == {"loss", "epoch"}
+    assert [step for tag, step, _ in points if tag == "loss"] == [1, 2, 3, 4, 5]
+
+
+def test_a_number_between_dashes_is_that_of_its_name(tmp_path):
+    write(tmp_path / "train.log", [f"INFO - epoch - {n} - loss - {n} - acc - 0.{n}" for n in range(1, 6)])
+    assert [(step, value) for tag, step, value in read(tmp_path) if tag == "loss"][-1] == (5, "5.0")
+
+
 def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
     lines = [f"EPOCH[{n}/5] loss{0.5 / n:.3f}" for n in range(1, 5)]
     write(tmp_path / "train.out", [*lines, "CUDA out of memory"])
