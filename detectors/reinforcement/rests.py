@@ -21,7 +21,7 @@ RANDOM = 0.2
 SETTLED = 0.2
 """Share of its training for which a policy must have acted mostly by itself before it has had its chance."""
 
-MOSTLY_RANDOM = 0.5
+MOSTLY_RANDOM = 1 / 3
 """The same of a run that is over, whose policy will not act more by itself."""
 
 SPARSE = 0.6

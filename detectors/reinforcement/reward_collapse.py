@@ -13,7 +13,7 @@ far is judged as a whole: at 40, 60, 80, 120, ... points. A reward that leaps do
 size of its last 50 points, for three points, is told at once.
 At a stage of a known plan the run is judged as if it were over.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-It waits until fewer than a fifth of the actions are random (half, once the run is over) and, but for a
+It waits until fewer than a fifth of the actions are random (a third, once the run is over) and, but for a
 language model, a third of the plan and 200 episodes are done, where their length tells how many there were.
 
 ## Why it matters

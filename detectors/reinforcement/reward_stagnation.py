@@ -10,8 +10,8 @@ interval is below a tenth of its level. This is info until half of the planned s
 over. The same of a critic whose explained variance stays within 0.01 of 0 for 200 points, while the reward
 gains less than a twentieth of its level. A share of successes that began above 0.85 need gain nothing.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-It waits until fewer than a fifth of the actions have been random for a fifth of the training (half, once the
-run is over) and a third of the plan is done.
+It waits until fewer than a fifth of the actions have been random for a fifth of the training (a third, once
+the run is over) and a third of the plan is done.
 
 ## Why it matters
 A reward that is the same whatever the policy does teaches nothing; one that never rose seldom begins to.
