@@ -38,6 +38,9 @@ STANDINGS = {
 MIN_PROGRESS = 1 / 3
 """Share of the plan before which a start is left in time."""
 
+LEAST_BEHIND = 3
+"""Points behind the best that tell at a stage of the plan that it will not come again."""
+
 LASTING = 0.25
 """Share of the run for which an evaluation has been worse where rewards in training excuse nothing."""
 
@@ -216,7 +219,13 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
     def _grown(self, card: Card) -> float:
         """Return to how many times its length the log has to have grown for what a card says here."""
         stage = self.last_row[STAGE]
-        return AT_ONCE if stage is not None and stage >= card.stage else card.grown
+        is_stage = stage is not None and stage >= card.stage
+        return AT_ONCE if is_stage and not self._may_be_one_bad_point(card) else card.grown
+
+    def _may_be_one_bad_point(self, card: Card) -> bool:
+        """Return whether what a card says began at a best behind which too few points lie."""
+        behind = MEASUREMENTS["since_best"].of(self.outcome)[0] * self._count
+        return card.begins == "best" and bool(behind < LEAST_BEHIND)
 
     def _of_claims(self, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Card]:
         """Return the cards of the claims that would page if the run ended here."""

@@ -204,3 +204,8 @@ def test_a_reward_that_ends_at_its_worst_far_below_its_start_is_told_once_it_has
     steps = found("reward-collapse", Signal.REWARD, fell)["step"]
     assert steps.min() == 23
     assert variants("reward-collapse", Signal.REWARD, np.r_[fell[:20], rose, rose + 40]) == set()
+
+
+def test_one_bad_evaluation_at_half_of_the_plan_is_not_told():
+    losses = np.array([1.36, 1.26, 1.21, 1.20, 1.39, 1.19, 1.18, 1.17, 1.16, 1.15])
+    assert not variants("generalization-gap", Signal.EVAL_LOSS, losses, plan=8)
