@@ -85,7 +85,7 @@ from sentinel.detectors.schema import (
     is_concluded,
 )
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_max, start_value, was_resumed
+from sentinel.detectors.stats import is_of, recent_max, recent_median, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -206,7 +206,10 @@ def generalization_gap(
     return verdicts(
         with_gap(
             points.with_columns(
-                rose=_rose_at_each_of_few(), unlearned=_ends_above_the_first(), solved=_is_solved()
+                rose=_rose_at_each_of_few(),
+                unlearned=_ends_above_the_first(),
+                solved=_is_solved(),
+                middle=recent_median(VALUE, SHORT),
             )
         )
         .fill_nan(None)
@@ -306,7 +309,7 @@ def _answers_as_well() -> pl.Expr:
     """Return whether about as many answers are right as ever while the loss rose by less than half."""
     standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
     holds = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
-    is_near = pl.col("signed") | (pl.col(VALUE) < (1 + DOUBTLESS) * pl.col("best"))
+    is_near = pl.col("signed") | (pl.col("middle") < (1 + DOUBTLESS) * pl.col("best"))
     is_little = (pl.col("worse") < DOUBTLESS) & is_near
     return (holds & (pl.col("metric") >= POOR) & is_little).fill_null(False)
 
