@@ -75,9 +75,6 @@ _SQUARED = lazy_pattern(r"(?<![A-Za-z])R(?:\^|\*\*)2(?!\d)")
 _DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
-_PLACE = lazy_pattern(r"(?<!\S)[\w.-]{1,80}\.py - (?:[\w<>]{1,80} - )?\d{1,6} - ")
-"""The place in the code that a logger puts before a message: "main.py - train - 58 - "."""
-
 _LAYER = lazy_pattern(r"\s*\([\w.\0-]+\): [A-Z]\w*\(")
 """A line of a printed model: "(norm1): BatchNorm2d(64, eps=1e-05)"."""
 
@@ -114,8 +111,6 @@ def mask(line: str) -> tuple[str, list[str]]:
     """Return the masked line and the numbers in it, in time linear in its length."""
     if "%)" in line:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
-    if ".py - " in line:
-        line = _PLACE.sub("", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
     if " last " in line or " over " in line:
