@@ -12,8 +12,8 @@ LEAST = 20
 EPISODES = 100
 """Episodes that a policy of control is given. Libraries log the mean over the last so many."""
 
-WINDOWS = 2
-"""Such means that share no episode: two levels."""
+APART = 200
+"""Episodes after which two such means share none: two levels."""
 
 RANDOM = 0.2
 """Share of random actions from which on a reward is not the policy's."""
@@ -87,11 +87,12 @@ def may_yet_learn() -> pl.Expr:
 
 
 def is_of_few_episodes() -> pl.Expr:
-    """Return whether a policy of control that goes on has had too few episodes for two means over a window of
-    them, whose first rows hold one or two. How many steps hold that count by one is not known.
+    """Return whether a policy of control that goes on has had too few episodes for two means that share none.
+
+    A log that counts its episodes by one does not tell how many steps they took.
     """
     gone = pl.col(STEP) - start_value(STEP)
-    few = gone < WINDOWS * EPISODES * pl.col(Signal.EPISODE_LENGTH)
+    few = gone < APART * pl.col(Signal.EPISODE_LENGTH)
     return is_of_control() & (few & (gone > pl.col(INDEX))).fill_null(False) & ~pl.col(ENDED)
 
 
