@@ -151,6 +151,8 @@ POLICIES = [
         "trl-grpo",
         "trl-async-grpo",
         "trl-ppo",
+        "trl-ppo-step",
+        "trlx",
         "trl-online-dpo",
         "verl",
         "openrlhf",
