@@ -40,8 +40,10 @@ logged. The mean precision of a detector outranks its losses: while it is at its
 and the card says nothing. So it is of a loss that rose by less than a fifth while another score keeps half of
 what it gained, and while each of the last three evaluations has an accuracy of 0.99. It is info, too, where
 an accuracy or a score that is above a half has nine tenths of its gain, or four fifths while the run goes on,
-until the loss has risen by half. The rule judges nothing while the training loss rises at least half as far,
-which is a divergence. Evaluation data that grow harder in a run look the same.
+until the loss has risen by half, and where the loss rose by less than 8 % while the training loss fell by
+less than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
+training loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run
+look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of

@@ -158,8 +158,9 @@ def _silent_beside(signal: Signal, outcome: Curves) -> tuple[Signal, ...]:
     """Return whose courses say nothing of an outcome: its own, and where an evaluation has been worse for
     long, that of the rewards in training, which it outranks.
     """
-    is_lasting = bool(MEASUREMENTS["low_for"].of(outcome)[0] >= LASTING)
-    return (signal, Signal.REWARD) if is_lasting and signal is Signal.EVAL_REWARD else (signal,)
+    if signal is Signal.EVAL_REWARD and MEASUREMENTS["low_for"].of(outcome)[0] >= LASTING:
+        return signal, Signal.REWARD
+    return (signal,)
 
 
 class _Statement(msgspec.Struct, frozen=True, dict=True):

@@ -28,12 +28,13 @@ being gamed, or a model that no longer stops. A critic loss that grows for ever 
 ## When it is wrong
 A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
 lower the reward by design. A policy whose every step costs something loses more in longer episodes, which it
-has first to survive: while the run goes on, the card waits where episodes have become longer by a fifth and
-a step earns a quarter more than at the start. So it does of an evaluation while the reward of training
-stands at its best. Libraries log the mean of the last 100 episodes, whose first rows hold one or two: two
-such means share none after 200. What a resumed run had gained before is not known, so such a run is judged
-only where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts
-are means over blocks of the run, and a fall is told late in a very long log.
+has first to survive: while the run goes on, the card waits where episodes have become longer by a fifth and a
+step earns a quarter more than at the start. So it does of an evaluation while the reward of training stands
+at its best; one that has been worse for a quarter of the run is told at the end whatever the reward of
+training does. Libraries log the mean of the last 100 episodes, whose first rows hold one or two: two such
+means share none after 200. What a resumed run had gained before is not known, so such a run is judged only
+where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts are
+means over blocks of the run, and a fall is told late in a very long log.
 
 ## Source
 Catalogue R1, with the guards of its symptom. A healthy policy-gradient run may lose two thirds of its gain
