@@ -7,6 +7,8 @@ one, `generalization-gap` tells more and this begins no incident. Likewise a tra
 guessing to perfection while no evaluation came a tenth of that way. At least three evaluations are needed.
 And a loss that rests to the last digit for eight evaluations while that of the training fell by 5 %. And five
 evaluations in a row that are all a thousand times the training loss at its start, and ten times apart.
+A score card is read as well, at interims and at the end: points for a metric of any kind that never left its
+start, at a level that is not good, while the training loss fell by half or more.
 
 ## Why it matters
 A model that learns anything general is better on held-out data than an untrained one. If it is not, the
@@ -59,11 +61,15 @@ KNOWS_NOTHING = 0.1  # kappa below which a model guesses
 FAR = 1000  # times the training loss at its start: no evaluation of the same inputs
 FAR_EVALUATIONS = 5  # in a row that are as far
 SPREAD = 10  # times the smallest of these that the largest is: a sum in place of a mean is steadier
+OTHERS = (  # of which the card alone speaks
+    *(Signal.EVAL_SCORE, Signal.EVAL_QUALITY, Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
+    *(Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION),
+)
 CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
 
 
 @detector(
-    judges=(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY),
+    judges=(Signal.EVAL_LOSS, Signal.EVAL_ACCURACY, *OTHERS),
     uses=(Mean(Signal.LOSS), First(Signal.LOSS), Mean(Signal.ACCURACY)),
     settings=(Setting.NUM_CLASSES,),
     history=History(recent=REACH, head=REACH),
@@ -97,6 +103,7 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
         ),
         **STALE,
     },
+    reads=("learns-its-training-alone",),
 )
 def train_eval_mismatch(
     points: pl.LazyFrame,
@@ -127,12 +134,13 @@ def train_eval_mismatch(
         for column in ("highest", "accuracy_level")
     }
     is_loss = is_of(Signal.EVAL_LOSS)
+    is_accuracy = is_of(Signal.EVAL_ACCURACY)
     train = pl.when(is_loss).then("loss_level").otherwise("accuracy_level")
     return verdicts(
         measured,
         judged={
             SkipReason.FEW_POINTS: has_points(evaluations),
-            SkipReason.NOT_COMPARABLE: train.is_not_null(),
+            SkipReason.NOT_COMPARABLE: (is_loss | is_accuracy) & train.is_not_null(),
             SkipReason.RANGE: ~is_loss | (start > 0),
             SkipReason.RESUMED: ~is_loss | ~was_resumed(),
         },
@@ -140,7 +148,9 @@ def train_eval_mismatch(
             "stale": is_loss & pl.col("stale"),
             "far": is_loss & (pl.col("loss_level") < start) & is_far,
             "loss": is_loss & fell & stuck & ~risen,
-            "accuracy": ~is_loss & (kappa["accuracy_level"] > LEARNED) & (kappa["highest"] < KNOWS_NOTHING),
+            "accuracy": is_accuracy
+            & (kappa["accuracy_level"] > LEARNED)
+            & (kappa["highest"] < KNOWS_NOTHING),
         },
         lasts=is_loss & ((fell & stuck) | is_far),
     )

@@ -77,7 +77,7 @@ def card_in(file: str, text: str) -> Card:
         running=tuple(
             _bar(f"{file}: running {n}", bar, over) for n, bar in enumerate(content.get("running", ()), 1)
         ),
-        yields_to=content.get("yields_to", ""),
+        yields_to=tuple(content.get("yields_to", ())),
         **_interims(f"{file}: {INTERIMS}", content.get(INTERIMS, {}), over),
         lines=tuple(_line(f"{file}: line {n}", line) for n, line in enumerate(content["lines"], 1)),
     )

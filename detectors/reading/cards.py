@@ -155,7 +155,7 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     The trouble ``begins`` at the start of the run, or at its best. It is told by the ``detector``, and
     ``catalogue`` has its likely causes, likeliest first. The bar of a run that is ``over`` is lower than
     those of one that is still ``running``, of which it is read again and again; it has to reach one of these,
-    and without any it waits for the end. It says nothing where the claim that it ``yields_to`` pages.
+    and without any it waits for the end. It says nothing where a claim that it ``yields_to`` pages.
 
     At interims a run that goes on is read as if it were over. What is read there is told from the ``stage``
     of the plan on, or, from the bar ``standing`` on if there is one, once it stood at all interims while the
@@ -171,7 +171,7 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
     over: Bar
     lines: tuple[Line, ...]
     running: tuple[Bar, ...] = ()
-    yields_to: str = ""
+    yields_to: tuple[str, ...] = ()
     grown: float = inf
     stage: float = inf
     standing: Bar | None = None

@@ -239,7 +239,9 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
             )
         }
         return [
-            card for claim, card in beyond.items() if claim in self.claims and card.yields_to not in beyond
+            card
+            for claim, card in beyond.items()
+            if claim in self.claims and beyond.keys().isdisjoint(card.yields_to)
         ]
 
     def _told(self, card: Card, measured: Mapping[str, float], running: Bar | None) -> dict[str, Any]:

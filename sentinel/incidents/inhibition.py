@@ -17,7 +17,8 @@ Four kinds of incidents are related in a way of their own:
   was found in the run and explains its class explains the card. An end of the run does not, nor does what
   was found later and is of the card's own class. Of one class, what is critical explains a card, and so does
   what was found earlier by a detector that judges the outcome, too, but for a card to which its own cards
-  yield. Of two cards the one that was found first explains the other.
+  yield. Of two cards the one that was found first explains the other; of two that were found at once, the
+  one to which the other yields.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -50,8 +51,11 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
         return True
     if _explains_card(effect, cause, detectors) and _may_explain(effect, cause, detectors):
         return False
-    if cause.is_of_card and effect.is_of_card and cause.fired_step != effect.fired_step:
-        return cause.fired_step < effect.fired_step
+    if cause.is_of_card and effect.is_of_card:
+        if cause.fired_step != effect.fired_step:
+            return cause.fired_step < effect.fired_step
+        if _yields(cause, effect, detectors) or _yields(effect, cause, detectors):
+            return _yields(effect, cause, detectors)
     if _is_of_other_rank(cause, effect):
         return _order_of_rank(cause) < _order_of_rank(effect)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
@@ -92,9 +96,15 @@ def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str,
     What never left its start does not explain what got worse than it was.
     """
     claims = _claims(detectors[cause.detector])
-    rivals = {card_of(claim).yields_to for claim in claims}
+    rivals = {rival for claim in claims for rival in card_of(claim).yields_to}
     is_earlier = cause.fired_step < effect.fired_step
     return bool(claims) and is_earlier and rivals.isdisjoint(_claims(detectors[effect.detector]))
+
+
+def _yields(one: Incident, other: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether the card of the one yields to that of the other. One of an older state may be gone."""
+    exists = one.variant in _claims(detectors[one.detector])
+    return exists and other.variant in card_of(one.variant).yields_to
 
 
 def _claims(declaration: Declaration) -> tuple[str, ...]:

@@ -170,4 +170,4 @@ def excused(label: Label, claim: str) -> bool:
 def claims_of(rare: Mapping[str, float], page: float) -> set[str]:
     """Return the claims that are rarer than a threshold."""
     found = {claim for claim, rarity in rare.items() if rarity < page}
-    return {claim for claim in found if CLAIMS[claim].get("yields_to") not in found}
+    return {claim for claim in found if found.isdisjoint(CLAIMS[claim].get("yields_to", ()))}

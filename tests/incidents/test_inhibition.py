@@ -89,6 +89,29 @@ def test_what_a_detector_of_the_outcome_found_explains_a_later_card_of_its_class
     assert (second.inhibited_by == first.id) == expected
 
 
+@pytest.mark.parametrize(
+    ("claim", "rival", "yields"),
+    [
+        ("rests-at-guessing", "memorises", True),
+        ("rests-at-guessing", "left-its-level", False),
+        ("a card of yesterday", "memorises", False),
+    ],
+)
+def test_of_two_cards_that_are_found_at_once_the_one_that_yields_is_explained(claim, rival, yields):
+    """What never left its start is explained by what got worse, although it began first."""
+    detectors = {name: detector(name) for name in CLASSES}
+    detectors["flat-loss-at-init"] = replace(detectors["flat-loss-at-init"], reads=("rests-at-guessing",))
+    ours = IncidentTracker(RUN, detectors)
+    points = {"level": 1.0, "card_points": 9.0}
+    start = rows("..cc", "flat-loss-at-init")
+    start = changed(start, evidence=points, variant=claim, onset=lambda: (0, None))
+    rise = changed(rows("..cc", "loss-spike", tag="loss"), evidence=points, variant=rival)
+    ours.advance([one for line in (start, rise) for one in line])
+    by_name = {incident.detector: incident for incident in ours.open()}
+    assert (by_name["flat-loss-at-init"].inhibited_by == by_name["loss-spike"].id) == yields
+    assert (by_name["loss-spike"].inhibited_by == by_name["flat-loss-at-init"].id) != yields
+
+
 def test_a_card_and_what_explains_it_never_explain_each_other():
     """Each is of a class that explains the other, and the card begins first."""
     card = changed(rows("cccccc", "loss-divergence", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})

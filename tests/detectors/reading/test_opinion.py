@@ -195,7 +195,7 @@ def test_a_claim_is_not_told_because_the_one_it_yields_to_became_stricter():
     card = card_of("reward-never-left-its-start").raised(2.0)
     cards = {one.claim: one for one in with_rivals([card.claim], 2.0)}
     assert cards[card.claim].over.page_from == card.over.page_from
-    assert cards[card.yields_to] is card_of(card.yields_to)
+    assert all(cards[rival] is card_of(rival) for rival in card.yields_to)
 
 
 def test_a_reward_that_ends_at_its_worst_far_below_its_start_is_told_once_it_has_stayed_there():
