@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER, number
+from sentinel.sources.readers.words import is_rounded_away, without_remarks
 
 _METRIC_NAME = lazy_pattern(
     r"loss|acc|reward|return|perplexity|ppl|bpb|(?<![a-z])lr|learning.?rate|grad|(?<![a-z])kl|entropy"
@@ -87,6 +88,7 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     A percentage becomes a share, and milliseconds become seconds. Of a list, only the first value of an
     optimizer's groups counts.
     """
+    text = without_remarks(text)
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
     text = _APART.sub("|", _ETA.sub("|", text))
@@ -99,7 +101,8 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     for pair in matches:
         value = number(pair["value"])
         is_list = pair["list"] and text.startswith(",", pair.end()) and not _OF_GROUPS.search(pair["name"])
-        if value is not None and pair["name"] != "eta" and not is_list:
+        is_lost = is_rounded_away(pair["name"], pair["value"])
+        if value is not None and pair["name"] != "eta" and not is_list and not is_lost:
             unit = (pair["unit"] or "").strip().lower()
             yield names.get(pair["name"], pair["name"]), value / _UNIT_DIVISORS.get(unit, 1)
 

@@ -21,11 +21,15 @@ NUMBER = (
 """Pattern of a number, with or without separators of thousands."""
 
 _QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_WRAPPER = r"(?:np\.|numpy\.|torch\.)?(?:float\d\d|int\d\d|tensor|array)"
 _DICTIONARY_ENTRY = lazy_pattern(
     rf"\s*+(?P<name>{_QUOTED})\s*+:\s*+(?:(?P<value>{_QUOTED}|{NUMBER}(?!\w))"
+    rf"|{_WRAPPER}\((?P<wrapped>{NUMBER})(?:, ?[^()]{{0,80}}+)?\)"
     r"|[\w.]++(?:\([^()]*+\))?|\[[^\[\]]*+\])\s*+(?P<end>[,}])",
     re.IGNORECASE,
 )
+"""An entry of a dictionary. ``wrapped`` is a number in the form of NumPy or PyTorch: ``np.float64(0.5)``."""
+
 OPENING = lazy_pattern(r"\{(?=\s{0,9}['\"])")
 """Pattern of the beginning of a dictionary."""
 
@@ -67,7 +71,7 @@ def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:
         start = entry.end()
         end = entry["end"]
         name = _unquoted(entry["name"])
-        value = entry["value"]
+        value = entry["value"] or entry["wrapped"]
         if value is not None and name is not None:
             pairs.append((name, value.strip("'\"")))
     return pairs if end == "}" else []

@@ -23,7 +23,7 @@ from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
 from sentinel.sources.readers.templates import MAX_LINE, Template, comma_header, header, mask, template
-from sentinel.sources.readers.words import counter, phase, says_metric, says_other
+from sentinel.sources.readers.words import counter, is_rounded_away, phase, says_metric, says_other
 
 MIN_LINES = 3
 """Lines of a template before it is a record."""
@@ -868,6 +868,10 @@ class RecurringLines:
         if unit in _COUNTER_ORDER and unit != "epoch" and _leads(record.heading, record.names):
             self._lead(writer, step)
         names = record.names
+        if any(map(is_rounded_away, names, map(texts.__getitem__, record.at))):
+            told = [at for at, name in enumerate(names) if not is_rounded_away(name, texts[record.at[at]])]
+            names = tuple(names[at] for at in told)
+            values = [values[at] for at in told]
         if unit == "epoch above" and "epoch" not in names:
             names = (*names, "epoch")
             values.append(float(step))

@@ -19,7 +19,7 @@ from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
 from sentinel.sources.readers.printed_numbers import cell
 from sentinel.sources.readers.redrawn_lines import end_of_lines
-from sentinel.sources.readers.words import counter, may_be_metric, phase, says_metric, says_other
+from sentinel.sources.readers.words import counter, is_measure, may_be_metric, phase, says_metric, says_other
 
 MAX_SAMPLE = 1 << 16
 """Bytes of the beginning that are judged."""
@@ -371,7 +371,7 @@ def _is_log_of_series(
         or ((file_speaks or _METRICS_NAME.search(stem)) and not columns.has_names and _has_fractions(series))
         or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
         or (counts and _has_splits(words))
-        or (kind is Kind.TREE and len(words) == len(series) >= MIN_OF_LISTS and _are_lists(series))
+        or (kind is Kind.TREE and len(words) >= MIN_OF_LISTS and _are_lists_of_metrics(series))
         or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
     )
 
@@ -387,8 +387,12 @@ def _has_fractions(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bo
     )
 
 
-def _are_lists(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
-    """Return whether the series are equally long lists that hold fractions."""
+def _are_lists_of_metrics(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
+    """Return whether the series are equally long lists that hold fractions, each of a metric or of what is
+    measured beside one, such as times and tokens.
+    """
+    if not all(says_metric(name) or (says_other(name) and is_measure(name)) for name in series):
+        return False
     lengths = {len(points) for points in series.values()}
     return len(lengths) == 1 and lengths.pop() >= MIN_POINTS and _has_fractions(series)
 

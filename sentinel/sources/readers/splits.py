@@ -6,7 +6,7 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 
-PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set")
+PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set", "type", "event", "kind")
 """Names of such a column, in lower case."""
 
 _BATCH = "iter"

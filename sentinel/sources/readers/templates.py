@@ -22,7 +22,7 @@ from sentinel.sources.readers.slots import (
     heading_name,
     read_slots,
 )
-from sentinel.sources.readers.words import may_be_metric, phase, says_metric
+from sentinel.sources.readers.words import may_be_metric, phase, says_metric, without_remarks
 
 MAX_LINE = 8192
 """Characters of a line; longer ones are skipped."""
@@ -119,6 +119,7 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _WINDOW_ASIDE.sub(lambda window: f" (last{window[1] or window[2]})", line)
     if " on " in line:
         line = _ON_PART.sub(r"\2 \1", line)
+    line = without_remarks(line)
     if "R^2" in line or "R**2" in line:
         line = _SQUARED.sub("R2", line)
     if "poch." in line:

@@ -83,6 +83,12 @@ _YET_COUNTER = lazy_pattern(
     re.IGNORECASE,
 )
 
+_REMARK = lazy_pattern(r" ?\((?:higher|bigger|larger|lower|smaller) is better\)", re.IGNORECASE)
+"""What some programs print behind the name of a metric."""
+
+_LEARNING_RATE = lazy_pattern(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
+_ROUNDED_ZERO = lazy_pattern(r"[-+]?0?\.0{2,3}")
+
 MAX_NAME = 120
 """Characters of a name."""
 
@@ -128,6 +134,18 @@ def says_other(name: str) -> bool:
 def is_measure(name: str) -> bool:
     """Return whether a name that is no metric still is measured: a speed, a time, a memory, and no id."""
     return not _IDENTITY.search(name[:MAX_NAME])
+
+
+def is_rounded_away(name: str, text: str) -> bool:
+    """Return whether a printed number is a learning rate of so few digits that zero says nothing of it: verl
+    prints 1e-6 as 0.000.
+    """
+    return _ROUNDED_ZERO.fullmatch(text) is not None and _LEARNING_RATE.search(name) is not None
+
+
+def without_remarks(line: str) -> str:
+    """Return a line without what it says of the direction of its metrics: "acc (higher is better) : 0.5"."""
+    return _REMARK.sub("", line) if " better)" in line else line
 
 
 def unit_of_other(after: str) -> str:

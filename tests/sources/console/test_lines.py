@@ -123,6 +123,16 @@ LINES = {
     "step:1 - actor/pg_loss:np.float64(0.25) - timing_s/gen:12.5": {
         "step": 1.0, "actor/pg_loss": 0.25, "timing_s/gen": 12.5,
     },
+    "step:1 - actor/pg_loss:0.025 - actor/lr:0.000": {"step": 1.0, "actor/pg_loss": 0.025},
+    "step:1 - actor/pg_loss:0.025 - actor/lr:0.000000": {
+        "step": 1.0, "actor/pg_loss": 0.025, "actor/lr": 0.0,
+    },
+    "{'loss': tensor(0.5, device='cuda:0'), 'eval_f1': np.float64(0.75), 'n': torch.Size([2]), 'step': 3}": {
+        "loss": 0.5, "eval_f1": 0.75, "step": 3.0,
+    },
+    "Step 5: reward (higher is better): 0.5, loss (lower is better) : 0.25": {
+        "step": 5.0, "reward": 0.5, "loss": 0.25,
+    },
     "Epoch [2/10], Step [100/500], Loss: 0.5": {"epoch": 2.0, "iter": "100/500", "Loss": 0.5},
     "Epoch: [7/1001] Loss: 7.3048 Acc: 12.50%": {"epoch": 7.0, "Loss": 7.3048, "Acc": 0.125},
     "2024-01-01 10:00:00,000 - INFO - train.py:96 - Step 10: loss=tensor(0.5, device='cuda:0'), lr=1e-4": {

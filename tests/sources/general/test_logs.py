@@ -283,6 +283,11 @@ DOCUMENTS = {
         {"rewards_avg": [0.5, 0.25, 0.125], "val_accuracies": [0.5, 0.75, 0.875]},
         ("val_accuracies", 3, "0.875"),
     ),
+    "lists of metrics beside one of what was seen": (
+        "tracking.json",
+        {"train_losses": [0.5, 0.25, 0.125], "val_losses": [0.75, 0.5, 0.25], "tokens_seen": [8, 16, 24]},
+        ("val_losses", 3, "0.25"),
+    ),
     "metrics of Sacred, each with its steps": (
         "metrics.json",
         {
@@ -793,3 +798,14 @@ def test_numbers_before_a_traceback_are_read(tmp_path):
     error = ["Traceback (most recent call last):", '  File "train.py", line 3, in <module>', "ValueError: no"]
     write(tmp_path / "train_model.log", [*(f"{1 / n}" for n in range(1, 9)), *error])
     assert len(read(tmp_path)) == 8
+
+
+def test_a_learning_rate_that_was_rounded_away_is_none(tmp_path):
+    write(tmp_path / "train.log", [f"took {n}.5s | acc {n / 8} | lr 0.000" for n in range(1, 6)])
+    assert {tag for tag, _, _ in read(tmp_path)} == {"took", "acc"}
+
+
+def test_the_direction_of_a_metric_is_no_name(tmp_path):
+    form = "chosen_last_scores (higher is better) : {}.5, acc (higher is better) : 0.{}"
+    write(tmp_path / "train.log", [form.format(n, n) for n in range(1, 6)])
+    assert read(tmp_path)[-2:] == [("chosen_last_scores", 5, "5.5"), ("acc", 5, "0.5")]
