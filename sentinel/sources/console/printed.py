@@ -3,7 +3,8 @@
 import ast
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import orjson
 
@@ -30,6 +31,8 @@ _DICTIONARY_ENTRY = lazy_pattern(
 )
 """An entry of a dictionary. ``wrapped`` is a number in the form of NumPy or PyTorch: ``np.float64(0.5)``."""
 
+_PLAIN = frozenset({float, int, str})
+_MAX_DEPTH = 8  # of dictionaries within one another
 OPENING = lazy_pattern(r"\{(?=\s{0,9}['\"])")
 """Pattern of the beginning of a dictionary."""
 
@@ -53,14 +56,25 @@ def entries(line: str, start: int) -> Record:
 
 
 def _as_json(text: str) -> Collection[tuple[str, float | str]]:
-    """Return the entries of a dictionary in JSON but for its quotes, of only numbers and texts."""
+    """Return the entries of a dictionary in JSON but for its quotes, of only numbers and texts, or of
+    dictionaries of these.
+    """
     if "\\" in text or ("'" in text and '"' in text):
         return ()
     try:
         content = orjson.loads(text.replace("'", '"'))
     except orjson.JSONDecodeError:
         return ()
-    return content.items() if {float, int, str}.issuperset(map(type, content.values())) else ()
+    flat = [*_leaves(content, "")]
+    return flat if _PLAIN.issuperset(type(value) for _, value in flat) else ()
+
+
+def _leaves(content: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    for name, value in content.items():
+        if type(value) is dict and before.count("/") < _MAX_DEPTH:
+            yield from _leaves(value, f"{before}{name}/")
+        else:
+            yield f"{before}{name}", value
 
 
 def _one_by_one(line: str, start: int) -> list[tuple[str, str]]:

@@ -130,6 +130,9 @@ LINES = {
     "{'loss': tensor(0.5, device='cuda:0'), 'eval_f1': np.float64(0.75), 'n': torch.Size([2]), 'step': 3}": {
         "loss": 0.5, "eval_f1": 0.75, "step": 3.0,
     },
+    'INFO metrics_tag: {"step": 3, "metrics": {"actor/pg_loss": 0.5, "critic/score/mean": 0.25}}': {
+        "step": 3.0, "metrics/actor/pg_loss": 0.5, "metrics/critic/score/mean": 0.25,
+    },
     "Step 5: reward (higher is better): 0.5, loss (lower is better) : 0.25": {
         "step": 5.0, "reward": 0.5, "loss": 0.25,
     },
