@@ -31,19 +31,18 @@ varied data, or with regularisation: dropout, weight decay, a smaller model or a
 within the first epoch, look for a difference between the two data sets first.
 
 ## When it is wrong
-The loss also rises where a classifier becomes too sure of itself while its accuracy holds. Where the log has
-an accuracy within `metric_slack` of its value at the best loss, the loss has to rise by `metric_rise`, and by
-twice that until `metric_patience` evaluations have passed since the best. Until then the finding stays info,
-unless the loss has risen by half; and where the accuracy has become better by more than that since, and is
-above a half, it is info for good. A score that is a share (or a percentage) counts where no accuracy is
-logged. The mean precision of a detector outranks its losses: while it is at its best, the finding is info,
-and the card says nothing. So it is of a loss that rose by less than a fifth while another score keeps half of
-what it gained, and while each of the last three evaluations has an accuracy of 0.99. It is info, too, where
-an accuracy or a score that is above a half has nine tenths of its gain, or four fifths while the run goes on,
-until the loss has risen by half, and where the loss rose by less than 8 % while the training loss fell by
-less than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
-training loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run
-look the same.
+The loss also rises where a classifier becomes too sure of itself while its accuracy holds. The finding is
+info for good where an accuracy, or a score that is a share (or a percentage) where none is logged, is above
+a half and as good as ever: it has nine tenths of its gain, or four fifths while the run goes on; or it has
+not surely gained anything and is within `metric_slack` of its value at the best loss, and at the end about
+at its best. Of a poorer one that is within it the loss has to rise by `metric_rise`, and by twice that until
+`metric_patience` evaluations have passed since the best; until then the finding stays info, unless the loss
+has risen by half. The mean precision of a detector outranks its losses: while it is at its best, the finding
+is info, and the card says nothing. So it is of a loss that rose by less than a fifth while another score
+keeps half of what it gained, and while each of the last three evaluations has an accuracy of 0.99. It is
+info, too, where the loss rose by less than 8 % while the training loss fell by less than a tenth since the
+best: what trains no further memorises nothing. The rule judges nothing while the training loss rises at
+least half as far, which is a divergence. Evaluation data that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -87,7 +86,7 @@ from sentinel.detectors.schema import (
     is_concluded,
 )
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, recent_max, recent_median, start_value, was_resumed
+from sentinel.detectors.stats import is_of, recent_max, start_value, was_resumed
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -194,7 +193,6 @@ def generalization_gap(
     trends = is_far & (pl.col("trend") > TREND) & _exceeds_noise(MIN_NOISES)
     risen = clear | trends | ends
     held = pl.col("metric") >= pl.col("metric_then") - metric_slack
-    improved = (pl.col("metric") > pl.col("metric_then") + metric_slack) & (pl.col("metric") >= POOR)
     holds = held & ~ends  # an accuracy that ended off its best does not hold
     patient = (pl.col("since") < metric_patience) & (rise < DOUBTLESS)
     first_is_best = pl.col("since") == pl.col(INDEX)  # few evaluations or much noise make it so
@@ -202,21 +200,20 @@ def generalization_gap(
     rose = of_loss & pl.col("rose")
     far_below = pl.when(signed).then(best).otherwise(MEMORISED * level)
     memorises = (pl.col("train") < far_below).fill_null(False)
-    is_doubtful = (held & (patient | signed)) | improved | may_be_chance | _rests() | ~(clear | memorises)
+    is_doubtful = (held & (patient | signed)) | may_be_chance | _rests() | ~(clear | memorises)
     needs_the_end = (rose | (ends & ~((clear | trends) & ~is_doubtful))).fill_null(False)
     stands = dict.fromkeys(("metric-holds", "rises", "loses"), AGAIN)
     return verdicts(
         with_gap(
             points.with_columns(
-                rose=_rose_at_each_of_few(),
-                unlearned=_ends_above_the_first(),
-                solved=_is_solved(),
-                middle=recent_median(VALUE, SHORT),
+                rose=_rose_at_each_of_few(), unlearned=_ends_above_the_first(), solved=_is_solved()
             )
         )
         .fill_nan(None)
         .with_columns(
-            (_detects_better() | _scores_better() | _answers_as_well() | pl.col("solved")).alias(EXCUSED),
+            (_detects_better() | _scores_better() | _answers_as_well(metric_slack) | pl.col("solved")).alias(
+                EXCUSED
+            ),
             _is_outranked().alias(OUTRANKED),
         ),
         found={
@@ -307,13 +304,23 @@ def _scores_better() -> pl.Expr:
     return ((standing >= KEEPS) & (pl.col("worse") < LITTLE)).fill_null(False)
 
 
-def _answers_as_well() -> pl.Expr:
-    """Return whether about as many answers are right as ever while the loss rose by less than half."""
+def _answers_as_well(slack: float) -> pl.Expr:
+    """Return whether about as many answers are right as ever."""
     standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
-    holds = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
-    is_near = pl.col("signed") | (pl.col("middle") < (1 + DOUBTLESS) * pl.col("best"))
-    is_little = (pl.col("worse") < DOUBTLESS) & is_near
-    return (holds & (pl.col("metric") >= POOR) & is_little).fill_null(False)
+    keeps = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
+    is_good = pl.col("metric") >= POOR
+    return (is_good & (keeps | _stays_level(standing, slack))).fill_null(False)
+
+
+def _stays_level(standing: pl.Expr, slack: float) -> pl.Expr:
+    """Return whether an accuracy that has not surely gained anything yet is about what it was at the best
+    loss, and at the end about the best that it ever was.
+    """
+    course = pl.col(Course(Signal.EVAL_ACCURACY).column).list
+    lost = course.max() - course.tail(SHORT).list.mean()
+    most = pl.max_horizontal(slack, (1 - HOLDS) * (course.max() - course.first()))
+    fell = (is_concluded() & (lost > most)).fill_null(False)
+    return (standing.fill_null(0.0) == 0) & (pl.col("metric") >= pl.col("metric_then") - slack) & ~fell
 
 
 def _is_solved() -> pl.Expr:
