@@ -29,7 +29,7 @@ without accumulation it is info. Targets in raw units may be learned all the sam
 until forty points have shown that the loss does not fall while its gradient grows. With two or three
 accumulation steps a dropout may make the training loss that much larger: this is info, too. Attempts that
 resume a training are left out. A similarity of two views lies between -1 and 0; it is called a classifier's
-where an accuracy on held-out data stands beside it.
+where an accuracy on held-out data stands beside it. A loss beside a KL is no cross-entropy.
 
 ## Source
 Catalogue O16 (a negative loss), O9, G2 and N-loss-items (a multiple by the accumulation), DP12 and L8 (a
@@ -89,7 +89,10 @@ class Invariant(NamedTuple):
 
 @detector(
     judges=(Signal.LOSS, Signal.EVAL_LOSS, Signal.PREFERENCE_MARGIN, Signal.KL, Signal.GRAD_NORM),
-    uses=(*RATES, *TOKENS, *ELSE, Signal.GRAD_NORM, Signal.LOSS, Mean(Signal.LOSS), Signal.POLICY_LOSS),
+    uses=(
+        *(*RATES, *TOKENS, *ELSE, Signal.GRAD_NORM, Signal.LOSS, Mean(Signal.LOSS)),
+        *(Signal.POLICY_LOSS, Signal.KL_UNKNOWN_UNIT),
+    ),
     settings=(
         *(Setting.NUM_CLASSES, Setting.VOCAB_SIZE, Setting.ACCUMULATION_STEPS),
         *(Setting.MODEL_FAMILY, Setting.MAX_SEQUENCE_LENGTH),
@@ -211,7 +214,11 @@ def _invariants(most_times: float) -> Mapping[str, Invariant]:
     begins = pl.col(STEP) <= 1
     usual_loss = pl.col(Signal.LOSS).is_between(0, MAX_TOKEN_NATS, closed="none")
     return {
-        "negative": Invariant(Signal.LOSS, _classifies() & (pl.col("highest") < 0), FEW),
+        "negative": Invariant(
+            Signal.LOSS,
+            _classifies() & (pl.col("highest") < 0) & pl.col(Signal.KL_UNKNOWN_UNIT).is_null(),
+            FEW,
+        ),
         "accumulated": Invariant(Signal.LOSS, above_guessing & is_multiple, FEW),
         "high": Invariant(Signal.LOSS, _classifies() & (pl.col("times") > most_times), FEW),
         "summed": Invariant(Signal.LOSS, above_guessing, FEW),

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.common.lazy_pattern import lazy_pattern
-from sentinel.series.roles.names import Reading, reading, reading_of_a_file, table
+from sentinel.series.roles.names import Reading, reading, reading_of_a_file, table, words_of
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.roles.values import Values
 
@@ -40,6 +40,12 @@ _SCORES = (("score",), ("scores",))
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
 _OF_A_PARTICIPANT = "it stands beside the number of a participant of federated training"
+_OF_TASKS = frozenset(
+    {"pass", "passed", "correct", "correctness", "success", "solved", "task", "outcome", "answer"}
+)
+"""Words of the reward for the task itself, and not for its form."""
+
+_OF_WHOLE_REWARDS = frozenset({"all", "raw", "score", "scores"})
 _REWARDS = frozenset({"reward", "return"})
 _COSTS = frozenset({"loss", "losses", "error", "errors", "mse", "nll"})
 _GENERATORS = frozenset(
@@ -190,10 +196,16 @@ def _parts_of_a_reward(all_series: Sequence[Series], roles: Roles) -> Iterator[t
     for series in all_series:
         group, slash, rest = series.tag.lower().partition("/")
         pairwise = Mark.PAIRWISE in series.reading.marks
-        if slash and group in ("rewards", "reward") and rest not in ("mean", "avg") and not pairwise:
+        if slash and group in ("rewards", "reward") and not _is_of_the_whole(rest) and not pairwise:
             role = roles.get(series.key)
             if role is None or role.kind is Kind.OUTCOME:
                 yield series.key, _part_of_a_reward(role)
+
+
+def _is_of_the_whole(name: str) -> bool:
+    """Return whether the name of a reward within its group only says that it is the whole: "total_mean"."""
+    words = {word for part in words_of(name) for word in part}
+    return words <= table().means | table().places | table().sums | table().training | _OF_WHOLE_REWARDS
 
 
 def _part_of_a_reward(role: Role | None) -> Role:
@@ -201,6 +213,26 @@ def _part_of_a_reward(role: Role | None) -> Role:
     if role is not None:
         return replace(role, kind=Kind.PART, source=Source.COMPANY, why=why)
     return Role(Kind.PART, Measure.REWARD, Split.UNKNOWN, Direction.UNKNOWN, Unit.OWN, Source.COMPANY, why)
+
+
+def _rewards_of_the_task(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield the one of several rewards that asks whether the task was done, where the whole is not logged."""
+    if any(role.kind is Kind.OUTCOME and role.measure is Measure.REWARD for role in roles.values()):
+        return
+    parts = [
+        series
+        for series in all_series
+        if (role := roles.get(series.key)) and role.kind is Kind.PART and role.measure is Measure.REWARD
+    ]
+    of_task = [
+        series
+        for series in parts
+        if not _OF_TASKS.isdisjoint(series.reading.words) and table().spread.isdisjoint(series.reading.words)
+    ]
+    if len(of_task) == 1:
+        series = of_task[0]
+        reward = _by_company(Kind.OUTCOME, Measure.REWARD, series.reading.split, "the reward of the task")
+        yield series.key, replace(reward, unit=Unit.OWN)
 
 
 def _returns_of_a_monitor(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[Key, Role | None]]:
@@ -706,6 +738,7 @@ _RULES: Sequence[Rule] = (
     _rewards_of_players,
     _numbered_members,
     _sole_rewards,
+    _rewards_of_the_task,
     _splits_by_twins,
     _objectness,
     _losses_of_equations,

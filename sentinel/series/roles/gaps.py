@@ -15,6 +15,7 @@ from sentinel.series.roles.company import (
     results_of_participants,
     values_actions,
 )
+from sentinel.series.roles.names import companion_of, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.tag_words import words_of
 
@@ -33,6 +34,15 @@ _CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Sig
 
 _OF_PARTICIPANTS = frozenset({Signal.LOSS, Signal.EVAL_LOSS, Signal.ACCURACY, Signal.EVAL_ACCURACY})
 """Signals that participants of federated training lose, each of which begins anew from the common model."""
+
+_FAMILIES = (
+    frozenset({Signal.KL, Signal.KL_PER_SEQUENCE, Signal.KL_UNKNOWN_UNIT}),
+    frozenset({Signal.COMPLETION_LENGTH, Signal.EPISODE_LENGTH}),
+)
+"""Signals of which a run has one."""
+
+_GROWTH_OF_A_SUM = 2
+"""How many times its first value tokens grow within a few rows that are summed over the run."""
 
 _WHOLE_REWARDS = frozenset({Signal.REWARD, Signal.EVAL_REWARD})
 """Signals of the whole reward of an episode where a person or a profile states them."""
@@ -195,7 +205,33 @@ def first_signals(
         if signal is not None and not is_one_of_several:
             result[tag] = signal
             present.add(signal)
-    return result
+    open_series = [each for each in all_series if each.tag not in signals and is_open(each.tag)]
+    return result | _beside_a_reward(open_series, all_series, present)
+
+
+def _beside_a_reward(
+    open_series: Sequence[Series], all_series: Sequence[Series], present: Collection[Signal]
+) -> dict[str, Signal]:
+    """Return the signals that names have only where a policy earns rewards, each once."""
+    if _WHOLE_REWARDS.isdisjoint(present):
+        return {}
+    writes = any(not table().texts.isdisjoint(series.reading.words) for series in all_series)
+    result: dict[Signal, str] = {}
+    for series in open_series:
+        companion = companion_of(series.reading)
+        if companion is None or series.reading.split is Split.HELD_OUT or _sums_tokens(series):
+            continue
+        rivals = next((family for family in _FAMILIES if companion.signal in family), {companion.signal})
+        if rivals.isdisjoint(present) and (writes or not companion.writes):
+            result.setdefault(companion.signal, series.tag)
+    return {tag: signal for signal, tag in result.items()}
+
+
+def _sums_tokens(series: Series) -> bool:
+    """Return whether tokens are counted from the beginning of the run."""
+    values = series.values
+    grows = not values.falls and values.last > _GROWTH_OF_A_SUM * values.first
+    return grows and "tokens" in series.reading.words
 
 
 def later_signal(series: Series, by_words: Signal | None, present: Collection[Signal]) -> Signal | None:

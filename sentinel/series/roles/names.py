@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.detectors.signals import Signal
 from sentinel.series.foreign_words import in_english
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
@@ -40,6 +41,17 @@ _PAIRWISE = frozenset(
 """What shares of pairs in the right order are called."""
 
 
+class Companion(msgspec.Struct, frozen=True):
+    """A signal that names have beside a reward. ``words`` are what a name holds without those ``aside``, and
+    ``writes`` says whether other names of the run have to be of texts.
+    """
+
+    signal: Signal
+    words: frozenset[frozenset[str]]
+    aside: frozenset[str]
+    writes: bool
+
+
 class Table(msgspec.Struct, frozen=True):
     """The data of ``roles.toml``."""
 
@@ -62,6 +74,8 @@ class Table(msgspec.Struct, frozen=True):
     classes: frozenset[str]
     ranks: frozenset[str]
     similarities: frozenset[str]
+    texts: frozenset[str]
+    companions: tuple[Companion, ...]
     spellings: Mapping[str, str]
 
 
@@ -120,7 +134,18 @@ def table() -> Table:
         classes=words["classes"],
         ranks=frozenset(data["names_of_ranks"]),
         similarities=words["similarities"],
+        texts=words["texts"],
+        companions=tuple(map(_companion, data["companions"])),
         spellings=spellings,
+    )
+
+
+def _companion(row: Mapping[str, Any]) -> Companion:
+    return Companion(
+        Signal(row["signal"]),
+        frozenset(map(frozenset, row["words"])),
+        frozenset(row["aside"]),
+        row.get("writes", False),
     )
 
 
@@ -160,6 +185,15 @@ def words_of(tag: str) -> list[list[str]]:
 
 def _spelling(words: Sequence[str], spellings: Mapping[str, str]) -> str:
     return " ".join(spellings.get(word, word) for word in words)
+
+
+@lru_cache(maxsize=1 << 12)
+def companion_of(name: Reading) -> Companion | None:
+    """Return the signal that a name has beside a reward; None if it has none."""
+    words_table = table()
+    aside = words_table.means | words_table.places
+    words = frozenset(words_table.spellings.get(word, word) for word in name.words if word not in aside)
+    return next((each for each in words_table.companions if words - each.aside in each.words), None)
 
 
 @lru_cache(maxsize=1 << 14)

@@ -462,5 +462,16 @@ def test_the_loss_of_a_reward_model_is_no_reward() -> None:
     assert roles_of([loss], {})[loss.key].kind is Kind.TRAINING_LOSS
 
 
+def test_the_whole_reward_of_a_group_is_the_outcome() -> None:
+    parts = [_rising("reward/format"), _rising("reward/length_mean")]
+    whole = _series("reward/total_mean", *(0.5 + step % 5 / 10 for step in range(20)))
+    assert _outcome(whole, _falling("loss"), *parts).tag == "reward/total_mean"
+
+
+def test_the_reward_of_the_task_stands_for_the_whole() -> None:
+    parts = [_rising("reward/selected_mean"), _rising("reward/std")]
+    assert _outcome(_rising("reward/hard_pass_rate"), *parts).tag == "reward/hard_pass_rate"
+
+
 def test_an_r_beside_no_length_of_an_episode_is_no_return() -> None:
     assert roles_of([_rising("Overall R")], {}) == {}
