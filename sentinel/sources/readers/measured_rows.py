@@ -103,8 +103,8 @@ class Streams:
     Each writer has a stream for each of its counters. Lines that tell the same epoch, one of the training and
     one of an evaluation, share one, so that either is known beside the other. So do lines below the same
     counter, such as that of a round, and lines without one that take turns from the beginning, as where each
-    metric has a line of its own. The first one has the name of the file. ``restarted`` says that the file
-    began anew.
+    metric has a line of its own. What stands below lines that count batches, such as an evaluation, is of
+    their stream. The first one has the name of the file. ``restarted`` says that the file began anew.
     """
 
     def __init__(self, name: str, memory: Mapping[str, Any], restarted: bool) -> None:
@@ -115,6 +115,7 @@ class Streams:
         kept: Mapping[str, Any] = {} if restarted else memory
         self._of_counters = _to_places(kept.get("counters", {}))
         self._of_streams = _to_places(kept.get("streams", {}))
+        self._leading = _to_places(kept.get("leading", {}))  # streams whose counters others stand below
         self._owners = _to_owners(kept.get("owners", {}))  # of the names of each stream
         self._held = _to_rows(kept.get("held", []))
         self._turns: set[str] = {*kept.get("turns", [])}  # counters of rows that take turns
@@ -126,6 +127,7 @@ class Streams:
             "restarts": sorted(self._restarts),
             "counters": msgspec.to_builtins(self._of_counters),
             "streams": msgspec.to_builtins(self._of_streams),
+            "leading": msgspec.to_builtins(self._leading),
             "owners": self._owners,
             "held": [*self._held],
             "turns": sorted(self._turns),
@@ -166,23 +168,40 @@ class Streams:
     def _number(self, row: Row) -> int:
         """Return the number of the stream of a row."""
         key = _key(row)
-        number = self._numbers.get(key)
         counts = ROW if key in self._turns else _shared(row.unit)
+        place = _Place(row.step, row.writer, row.label, counts or row.unit)
         if not counts:
-            return self._new(key) if number is None else number
-        place = _Place(row.step, row.writer, row.label, counts)
+            return self._of_own_counter(key, row, place)
+        number = self._numbers.get(key)
         if number is None:
             number = self._beside(key, row, place)
-        if number is None or not self._fits(number, key, row):
+        if number is None:
+            number = self._leader(key, row)
+        is_below = str(number) in self._leading
+        if number is None or not (self._has_room if is_below else self._fits)(number, key, row):
             number = self._new(key)
+            is_below = False
         self._numbers[key] = number
         if number < MAX_STREAMS - 1:
-            self._of_counters[key] = place
-            self._of_streams[str(number)] = place
-            owners = self._owners.setdefault(str(number), {})
-            if not owners.keys() >= {*row.names}:
-                owners.update(dict.fromkeys(row.names, key) | {EPOCH: EPOCH})  # which each row may have
+            self._own(number, key, row)
+            if not is_below:
+                self._of_counters[key] = place
+                self._of_streams[str(number)] = place
         return number
+
+    def _of_own_counter(self, key: str, row: Row, place: _Place) -> int:
+        """Return the number of the stream of a row that shares none by what it counts."""
+        number = self._numbers[key] if key in self._numbers else self._new(key)
+        if row.unit != ROW and number < MAX_STREAMS - 1:
+            self._leading[str(number)] = place
+            self._own(number, key, row)
+        return number
+
+    def _own(self, number: int, key: str, row: Row) -> None:
+        """Remember of which counter the names of a row are in a stream."""
+        owners = self._owners.setdefault(str(number), {})
+        if not owners.keys() >= {*row.names}:
+            owners.update(dict.fromkeys(row.names, key) | {EPOCH: EPOCH})  # which each row may have
 
     def _new(self, key: str) -> int:
         number = min(1 + max(self._numbers.values(), default=-1), MAX_STREAMS - 1)
@@ -194,15 +213,32 @@ class Streams:
         beside = (int(number) for number, other in self._of_streams.items() if other == place)
         return next((number for number in beside if self._fits(number, key, row)), None)
 
+    def _leader(self, key: str, row: Row) -> int | None:
+        """Return the stream of the training below whose counter a row stands, if its names are new there.
+
+        That has come as far: a template tells its first lines late.
+        """
+        leading = (
+            int(number)
+            for number, place in self._leading.items()
+            if (place.writer, place.label) == (row.writer, row.label) and place.step >= row.step
+        )
+        is_below = row.unit.endswith(ABOVE) and not row.unit.startswith(EPOCH)
+        return next((n for n in leading if is_below and self._has_room(n, key, row)), None)
+
     def _fits(self, number: int, key: str, row: Row) -> bool:
         """Return whether a row goes on with a stream: its names are of no other counter there, and it does
         not go on from its own last row to a count that the others have passed.
         """
         last = self._of_streams.get(str(number))
         own = self._of_counters.get(key)
-        owners = self._owners.get(str(number), {})
         lags = last is not None and own is not None and own.step < row.step < last.step
-        return not lags and all(owners.get(name, key) in (key, EPOCH) for name in row.names)
+        return not lags and self._has_room(number, key, row)
+
+    def _has_room(self, number: int, key: str, row: Row) -> bool:
+        """Return whether the names of a row are of no other counter in a stream."""
+        owners = self._owners.get(str(number), {})
+        return all(owners.get(name, key) in (key, EPOCH) for name in row.names)
 
     def _chunk(self, number: int, rows: list[Row]) -> Chunk:
         ids: dict[str, int] = {}

@@ -75,6 +75,21 @@ def test_lines_below_one_counter_share_a_stream() -> None:
     assert points == {"train.log": [(NAMES[at][0], step) for step in range(1, 5) for at in (TRAIN, VALID)]}
 
 
+def test_what_stands_below_the_batches_of_a_training_is_of_their_stream() -> None:
+    """A template tells its first lines late, when the batches have gone on."""
+    batches = [row(TRAIN, step, step, unit="step") for step in range(1, 10)]
+    evaluations = [row(VALID, step, step, unit="step above") for step in (3, 6, 9)]
+    points = told(read([*batches, *evaluations, row(TRAIN, 10, 10, unit="step")]))
+    assert [*points] == ["train.log"]
+    assert [step for names, step in points["train.log"] if "val loss" in names] == [3, 6, 9]
+
+
+def test_what_stands_below_batches_and_has_their_names_is_of_another_stream() -> None:
+    batches = [row(VALID, step, step, unit="step") for step in range(1, 10)]
+    evaluations = [row(TEST, step, step, unit="step above") for step in (3, 6, 9)]
+    assert list(told(read([*batches, *evaluations]))) == ["train.log", "train.log:1"]
+
+
 def test_epochs_and_other_counters_do_not_share_a_stream() -> None:
     rows = [
         row(at, step, 3 * step + at, unit=unit)
