@@ -125,9 +125,9 @@ class Bars:
             self._bar_metrics = {}
             self._reported = []
             self._reached = {}
-        title = bar["title"].strip()
         count = int(bar["count"])
         total = int(bar["total"])
+        title = f"{bar['title'].strip()} of {total}"
         # A terminal that moved its cursor leaves old states behind newer ones.
         reached = self._reached.get(title, 0)
         is_old = 0 < count < reached

@@ -51,7 +51,7 @@ _GROUP = lazy_pattern(r"\s+(?P<name>[A-Za-z][\w.]*+(?: [\w.]++){0,5}+)\s*+=>")
 """What stands before the values of a line, as in "Returns => Avg: 0.5, Min: 0.1"."""
 
 _BEGUN_EPOCH = lazy_pattern(
-    r"[-=*]{0,99}\s{0,9}(?:Starting )?Epoch:? \[?(?P<epoch>\d{1,9})(?:(?:/| of )\d{1,9})?\]?:?"
+    r"[-=*]{0,99}\s{0,9}(?:Starting )?Epoch(?::? |:)\[?(?P<epoch>\d{1,9})(?:(?:/| of )\d{1,9})?\]?:?"
     r"\s{0,9}[-=*]{0,99}",
     re.IGNORECASE,
 )

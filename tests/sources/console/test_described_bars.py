@@ -109,3 +109,17 @@ def test_what_a_rank_prints_behind_the_bar_of_another_is_of_that_rank(tmp_path, 
         by_rank[chunk.stream] = [float(value) for value in chunk.value]
     assert sorted(by_rank.values()) == [[1.5, 2.5, 3.5, 4.5], [5.5, 6.5, 7.5, 8.5]]
     assert len(grown(tmp_path / "grown.log", path.read_text(), cut)) == 8
+
+
+def test_bars_of_one_title_are_told_apart_by_their_totals(tmp_path):
+    """As where the bar of the validation has the title of that of the training: "Epoch 3/40"."""
+    lines = []
+    for epoch in range(1, 4):
+        lines += [f"Epoch {epoch}/3: 100%|###| 9/9 [00:40<00:00, 2.2it/s, total_loss=0.{9 - epoch}]"]
+        lines += [f"Epoch {epoch}/3: 100%|###| 4/4 [00:04<00:00, 2.2it/s, val_loss=0.{8 - epoch}]"]
+        lines += [f"Epoch:{epoch}/3", f"Total Loss: 0.{9 - epoch} || Val Loss: 0.{8 - epoch}"]
+    found = points(tmp_path / "train.log", "\n".join(lines), "\n")
+    for name in ("total_loss", "Total Loss"):
+        assert [(step, value) for tag, step, value in found if tag == name] == [(1, 0.8), (2, 0.7), (3, 0.6)]
+    for name in ("val_loss", "Val Loss"):
+        assert [(step, value) for tag, step, value in found if tag == name] == [(1, 0.7), (2, 0.6), (3, 0.5)]
