@@ -17,6 +17,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.meters import Meters
 from sentinel.sources.console.part_tables import PartTables
+from sentinel.sources.console.reports import Reports
 from sentinel.sources.console.summaries import Summaries
 from sentinel.sources.readers.measured_rows import ROW, Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -227,6 +228,7 @@ class RecurringLines:
         self._meters = Meters(state.get("evaluated", ""))
         self._summaries = Summaries(state.get("summaries", {}))
         self._tables = PartTables(list(state.get("parts", [])))
+        self._reports = Reports(state.get("report", {}))
         self._last_step: int | None = state.get("last_step")
         self._counted: bool = state.get("counted", False)  # whether a line told that step
         self._rows: list[Row] = []
@@ -253,6 +255,7 @@ class RecurringLines:
             "evaluated": self._meters.part,
             "summaries": self._summaries.dump(),
             "parts": self._tables.parts,
+            "report": self._reports.memory(),
             "late": self._late,
             "last_step": self._last_step,
             "counted": self._counted,
@@ -290,7 +293,10 @@ class RecurringLines:
         if self._has_form(line, is_redrawn):
             return
         line = self._summaries.read(line)
-        text = self._join(line) if self._wrapped or "{" in line else line
+        reported = self._reports.read(line)
+        if reported is None:
+            return
+        text = self._join(reported) if self._wrapped or "{" in reported else reported
         if text is None:
             return
         prose = self._outside_tables(text)
@@ -835,6 +841,8 @@ class RecurringLines:
                 and len(lines) >= MIN_LINES
             ):
                 return "row"
+            if kind == "step" and {"step", "episode"} <= counters and _goes_back(lines):
+                continue
             if kind in counters and not (kind == PART and _is_full([line.counters for line in lines])):
                 return kind
         aboves = [line.above for line in lines]
@@ -896,6 +904,12 @@ def _stand_below(lines: Sequence[PrintedLine]) -> bool:
     ) == len(aboves)
 
 
+def _goes_back(lines: Sequence[PrintedLine]) -> bool:
+    """Return whether the steps of some lines go back, as where each tells how long an episode was."""
+    steps, totals = zip(*[line.counters["step"] for line in lines], strict=True)
+    return not any(totals) and any(later < earlier for earlier, later in pairwise(steps))
+
+
 def _number_printed(text: str) -> float:
     try:
         return float(text)
@@ -920,7 +934,8 @@ def _step(
         return count(texts[record.by])
     if unit in counters:
         value, total = counters[unit]
-        epoch = counters["epoch"][0] if "epoch" in counters else None
+        of = "episode" if total is None and "epoch" not in counters else "epoch"
+        epoch = counters[of][0] if of in counters else None
         is_whole = epoch is None and unit in ("step", "count") and total is None
         if value is None or unit not in _OF_EPOCH or is_whole:
             return value

@@ -14,6 +14,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.words import (
     MAX_NAME,
     counter,
+    is_length,
     is_measure,
     phase,
     says_metric,
@@ -53,11 +54,11 @@ _GLUED = lazy_pattern(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
 
 _SECTION = lazy_pattern(
     r"(?<![a-z])(train|training|val|valid|validate|validation|dev|test|testing|eval|evaluation)"
-    r"(?: set| [A-Za-z]\w{0,15}(?=:))?"
+    r"(?: set| [A-Za-z]\w{0,15}(?=:))?['\"]?"
     r"(?:\s{0,3}[\])>|:;]| on |\s-\s)",
     re.IGNORECASE,
 )
-"""What stands before the metrics of a part of the data: "[Val] loss 0.5", "Val: loss 0.6"."""
+"""What stands before the metrics of a part of the data: "[Val] loss 0.5", "{'val': {'loss': 0.6}}"."""
 
 _RANK = lazy_pattern(r"(?:\[default|(?<![a-z_])rank:?)\s{0,9}$", re.IGNORECASE)
 """What stands before the number of a process."""
@@ -115,6 +116,7 @@ class Reading(msgspec.Struct):
     section: str = ""  # the part of the data that the next names belong to
     sections: list[str] = msgspec.field(default_factory=list)
     tuple_name: str = ""
+    metric: str = ""  # of which the numbers before and the next ones are, each of a part of the data
     elapsed: int = -1  # slot of the time that a bar took
     before: str = ""  # the text before the next number, without the unit of the one before it
     after: str = ""
@@ -349,11 +351,13 @@ def _named_number(reading: Reading) -> None:
     if before in (", '", ', "'):
         name = reading.tuple_name
     kind = counter(name) if name else None
+    if kind == "step" and is_length(name) and any(slot.kind == "episode" for slot in reading.slots):
+        kind = None
     last = reading.last
     if kind and last == Slot("", kind) and _COUNTED_UNIT.match(before):
         name = ""
         kind = None
-    if name and after.strip() == "[" and phase(name) == name:
+    if name and (after.strip() == "[" or before.endswith("#")) and phase(name) == name:
         reading.heading = name
         kind = "epoch"
         reading.is_fresh = False
@@ -384,6 +388,7 @@ def _named_number(reading: Reading) -> None:
 
 def _add_value(reading: Reading, name: str) -> None:
     """Add a number that counts nothing: a metric, or what its unit or its name says is none."""
+    name = _with_metric(reading, name)
     unit = unit_of_other(reading.after)
     if unit or says_other(name):
         has_name = bool(name) and name != name_before(_ENDING.sub("", reading.heading))
@@ -394,10 +399,24 @@ def _add_value(reading: Reading, name: str) -> None:
     reading.has_value = reading.has_value or bool(name)
 
 
+def _with_metric(reading: Reading, name: str) -> str:
+    """Return the name of a part of the data with the metric that stands before it, or before the parts that
+    came first: "LOSS train 0.3 valid 0.4", "loss: train 0.3, val 0.4".
+    """
+    if not name or phase(name) != name:
+        metric = name.replace(phase(name) or "\0", "").strip(_TRIM)
+        reading.metric = metric if metric != name and says_metric(metric) else ""
+        return name
+    metric = name_before(reading.before[: reading.before.rfind(name)])
+    if says_metric(metric):
+        reading.metric = metric
+    return f"{name} {reading.metric}" if reading.metric else name
+
+
 def _add_to_heading(reading: Reading, name: str, kind: str | None, before: str) -> None:
     """Add the words before a number, without those that name it."""
     words = before.rstrip(_TRIM)
-    own_words = name.split()[-1] if kind and name else name
+    own_words = name.replace("-", " ").split()[-1] if kind and name else name
     words = words[: len(words) - len(own_words)] if words.endswith(own_words) else before
     reading.heading = f"{reading.heading} {words}" if reading.heading else words
 
@@ -429,7 +448,8 @@ def _name_elsewhere(reading: Reading, is_behind_comma: bool) -> str:
 def _note_section(reading: Reading, name: str, before: str) -> None:
     """Note the part of the data that stands before a name."""
     name_begin = before.rfind(name) if name else -1
-    if reading.has_counter and name_begin > 0:
+    is_nested = before[: max(name_begin, 0)].rstrip(" '\"").endswith("{")
+    if (reading.has_counter or is_nested) and name_begin > 0:
         parts = (part[1] for part in _SECTION.finditer(before[:name_begin]))
         reading.section = next(parts, reading.section)
     reading.sections += [reading.section] * (len(reading.slots) + 1 - len(reading.sections))

@@ -22,6 +22,7 @@ from sentinel.sources.readers.slots import (
     heading_name,
     read_slots,
 )
+from sentinel.sources.readers.thresholds import plain_thresholds
 from sentinel.sources.readers.words import may_be_metric, phase, says_metric, without_remarks
 
 MAX_LINE = 8192
@@ -72,6 +73,29 @@ _ON_PART = lazy_pattern(
 _SQUARED = lazy_pattern(r"(?<![A-Za-z])R(?:\^|\*\*)2(?!\d)")
 """How the coefficient of determination is printed: "R^2 = 0.8"."""
 
+_SEVERAL = lazy_pattern(
+    r"(?<![\w/])([A-Za-z]{3,20}(?:/[A-Za-z]{3,20}){1,3})(?: ([A-Za-z]{3,20}))?\s?[:=]?\s?"
+    r"([-+]?\d{1,20}(?:\.\d{1,20})?(?:/[-+]?\d{1,20}(?:\.\d{1,20})?){1,3})(?![\w./])"
+)
+"""Several numbers under one name: "mean/median reward 20.5/21.0"."""
+
+_FULL_WIDTH = str.maketrans(
+    {
+        "\N{FULLWIDTH COLON}": ": ",
+        "\N{FULLWIDTH COMMA}": ", ",
+        "\N{FULLWIDTH SEMICOLON}": "; ",
+        "\N{FULLWIDTH LEFT PARENTHESIS}": " (",
+        "\N{FULLWIDTH RIGHT PARENTHESIS}": ") ",
+        "\N{FULLWIDTH PERCENT SIGN}": "%",
+        "\N{FULLWIDTH EQUALS SIGN}": "=",
+    }
+)
+"""Signs of Chinese and Japanese texts that separate names and numbers as those of ASCII do."""
+
+_ORDINAL = lazy_pattern(r"第\s?(\d{1,9})\s?(?:/\s?(\d{1,9})\s?)?(?:个\s?)?(轮|回合|代|步|epoch)")
+_COUNTED = {"轮": "epoch", "回合": "episode", "代": "generation", "步": "step", "epoch": "epoch"}
+"""How Chinese texts count: "第3轮" is the third epoch."""
+
 _DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
@@ -109,6 +133,12 @@ class Template(msgspec.Struct, frozen=True):
 
 def mask(line: str) -> tuple[str, list[str]]:
     """Return the masked line and the numbers in it, in time linear in its length."""
+    if not line.isascii():
+        line = _ORDINAL.sub(_counted, line.translate(_FULL_WIDTH))
+    if "95" in line:
+        line = plain_thresholds(line)
+    if "/" in line:
+        line = _SEVERAL.sub(_one_by_one, line)
     if "%)" in line:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
@@ -132,6 +162,22 @@ def mask(line: str) -> tuple[str, list[str]]:
     return masked, numbers
 
 
+def _counted(ordinal: re.Match[str]) -> str:
+    """Return a count in Chinese as it is printed in English."""
+    of = f"/{ordinal[2]}" if ordinal[2] else ""
+    return f"{_COUNTED[ordinal[3]]} {ordinal[1]}{of} "
+
+
+def _one_by_one(several: re.Match[str]) -> str:
+    """Return several numbers under one name each with a name of its own."""
+    names = several[1].split("/")
+    numbers = several[3].split("/")
+    if len(names) != len(numbers):
+        return several[0]
+    of = several[2] or ""
+    return ", ".join(f"{name} {of}: {each}" for name, each in zip(names, numbers, strict=True))
+
+
 def header(line: str) -> list[str]:
     """Return the names in a line that is the header of columns; none if it is none."""
     text = line.partition(": ")[0].partition("|")[0].strip()
@@ -148,6 +194,9 @@ def header(line: str) -> list[str]:
 _CELL_NAME = lazy_pattern(r"[A-Za-z][\w./@-]{0,39}(?: [A-Za-z][\w./@-]{0,39})?")
 """The name of a column of a table with commas, of two words at most."""
 
+_DASHED = lazy_pattern(r".*[a-z]-(?:\d{1,9}\.\d{1,20}|nan|inf)", re.IGNORECASE)
+"""A name with its value behind a dash: "loss-0.5"."""
+
 
 def comma_header(line: str) -> list[str]:
     """Return the names in a line that is the header of a table with commas; none if it is none.
@@ -157,6 +206,7 @@ def comma_header(line: str) -> list[str]:
     first, *others = (cell.strip() for cell in line.split(",", MAX_SLOTS))
     names = [first or "index", *others]
     is_header = len(names) > MIN_NAMES and all(map(_CELL_NAME.fullmatch, names))
+    is_header = is_header and not any(map(_DASHED.fullmatch, names))
     return names if is_header and any(map(says_metric, names)) else []
 
 

@@ -56,21 +56,30 @@ _PHASE = lazy_pattern(
 )
 
 _COUNTERS = (
-    ("epoch", r"epochs?|ep|meta epoch"),
+    ("epoch", r"epochs?|ep|meta epoch|轮次|轮数|エポック|에폭"),
     (
         "step",
         r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
         r"(?:steps?|iters?|iterations?|updates?|timesteps?)|steps?_done|its|itr|rounds?|round_?(?:number|num|idx|id)|kimg|total_num_steps"
-        r"|num_updates|total T|t|tick|rollout|trees",
+        r"|num_updates|total T|t|tick|rollout|trees|步数|迭代次数|ステップ",
     ),
     ("batch", r"(?:mini[ _-]?)?batch(?:es)?(?:[ _-]?(?:id|idx|index|no|num))?|it"),
-    ("episode", r"(?:num[ _-]?)?(?:episodes?|games?|generations?|gen|matches|evaluations?)(?:[ _-]?num)?"),
+    (
+        "episode",
+        r"(?:num[ _-]?)?(?:episodes?|games?|generations?|gen|matches|evaluations?)(?:[ _-]?num)?"
+        r"|回合|エピソード|에피소드",
+    ),
     ("frame", r"frames?|num_frames"),
     ("count", r"idx|index|i|no|#"),
 )
 _COUNTER = {kind: lazy_pattern(rf"(?:.*[\s_\-./(|])?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
 _NO_STEP = lazy_pattern(r"timing|ep(?:isode)?s?[_ ]?steps?|steps?[_ ]per|steps_per", re.IGNORECASE)
 """Words of lengths and durations that end like counters."""
+
+_LENGTH = lazy_pattern(
+    r"(?:num(?:ber)?[ _](?:of[ _])?)?steps(?:[ _](?:taken|used))?|step[ _]count|步数", re.IGNORECASE
+)
+"""Words for what the lines of episodes tell of how long each was."""
 
 _NO_COUNTER = lazy_pattern(
     r"(?:^|.*[\s_])(?:max|num|of|per|every|warmup|best|last|logging|save|eval|from|for|total|after|patience|in|since)"
@@ -104,6 +113,12 @@ def counter(name: str) -> str | None:
         if words.fullmatch(name):
             return kind
     return None
+
+
+@lru_cache(4096)
+def is_length(name: str) -> bool:
+    """Return whether a name that counts steps tells, beside the count of an episode, how long this was."""
+    return _LENGTH.fullmatch(name) is not None
 
 
 @lru_cache(4096)

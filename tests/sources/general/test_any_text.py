@@ -70,6 +70,8 @@ HOSTILE = [
     "1.1." * 2000,
 ]
 
+OF_EPISODE = {"Total Reward": "2.5", "Steps": "40"}
+OF_VALIDATION = {"Validation mIoU": "0.4"}
 NAMES = [
     ("Epoch 006 | train loss 0.2765 val loss 0.5805", {"train loss": "0.2765", "val loss": "0.5805"}),
     ("EPOCH[26/50] loss0.033", {"loss": "0.033"}),
@@ -119,6 +121,31 @@ NAMES = [
     ("Losses {'ner': 0.5}", {"Losses ner": "0.5"}),
     ("Epoch 2 - Dev BLEU: BLEU-1 65.4, BLEU-2 60.6", {"Dev BLEU-1": "65.4", "Dev BLEU-2": "60.6"}),
     ("Discriminator Accuracy (Loss): 1.0", {"Discriminator Accuracy (Loss)": "1.0"}),
+    ("Val mAP@0.5: 0.7 mAP@[.5:.95]: 0.4", {"Val mAP@0.5": "0.7", "Val mAP@50_95": "0.4"}),
+    ("mAP@0.50:0.95 = 0.4, mAP50-95: 0.5", {"mAP@50_95": "0.4", "mAP@50_95 2": "0.5"}),
+    ("AP@[IoU=0.50:0.95]: 0.4", {"AP@50_95": "0.4"}),
+    (
+        "mean/median reward 3.5/3.0, min/max reward 1.0/9.0",
+        {"mean reward": "3.5", "median reward": "3.0", "min reward": "1.0", "max reward": "9.0"},
+    ),
+    ("Epoch 3 train/val loss: 0.3/0.4", {"train loss": "0.3", "val loss": "0.4"}),
+    ("epoch 3/100 step 20/300 loss 0.3", {"step": "20", "loss": "0.3"}),
+    ("Episode 3/90 | Total Reward: 2.5 | Steps: 40", {"Episode": "3", "max_steps": "90"} | OF_EPISODE),
+    ("回合\N{FULLWIDTH COLON}3\N{FULLWIDTH COMMA}奖励\N{FULLWIDTH COLON}2.5", {"回合": "3", "奖励": "2.5"}),
+    ("第3轮 训练损失: 0.3, 验证准确率: 0.4", {"训练损失": "0.3", "验证准确率": "0.4"}),
+    (
+        "{'Train': {'rocauc': 0.9}, 'Validation': {'rocauc': 0.8}}",
+        {"Train rocauc": "0.9", "Validation rocauc": "0.8"},
+    ),
+    ("Validation #3  Average Loss: 0.3, mIoU: 0.4", {"Validation Average Loss": "0.3"} | OF_VALIDATION),
+    ("val-epoch 3 metrics is: IOU: 0.3", {"val IOU": "0.3"}),
+    ("LOSS train 0.3 valid 0.4", {"LOSS train": "0.3", "valid LOSS": "0.4"}),
+    (
+        "loss: train 0.3, val 0.4 | acc: train 0.5, val 0.6",
+        {"train loss": "0.3", "val loss": "0.4", "train acc": "0.5", "val acc": "0.6"},
+    ),
+    ("Epoch: 003, Loss: 0.3, Train: 0.5, Val: 0.4", {"Loss": "0.3", "Train": "0.5", "Val": "0.4"}),
+    ("epoch-3, loss-0.25, val_rmse-0.5", {"loss": "0.25", "val_rmse": "0.5"}),
 ]
 
 
@@ -137,6 +164,54 @@ def test_an_evaluation_below_the_batches_of_a_training_has_their_step():
         lines += ["Saved a model of epoch 9", f"Accuracy: 0.7{epoch}"]
     steps = [step for name, step, _ in points_of(*lines) if name == "Accuracy"]
     assert steps == [100, 300, 500]
+
+
+def test_how_long_an_episode_was_is_no_step():
+    lengths = [40, 46, 31, 31, 52]
+    for word in ("Steps", "Steps taken", "步数"):
+        lines = [f"Episode {n} | Reward: 0.{n} | {word}: {steps}" for n, steps in enumerate(lengths, 1)]
+        assert [step for name, step, _ in points_of(*lines) if name == "Reward"] == [1, 2, 3, 4, 5]
+
+
+def test_steps_of_episodes_that_first_seem_to_go_on_never_go_back():
+    lines = [f"Episode {n} Step {steps} Reward: 0.{n}" for n, steps in enumerate([31, 45, 45, 12, 30])]
+    steps = [step for name, step, _ in points_of(*lines) if name == "Reward"]
+    assert len(steps) == 5
+    assert steps == sorted(steps)
+
+
+def test_steps_of_episodes_that_go_on_are_believed():
+    lines = [f"Episode {n} Step {steps} Reward: 0.{n}" for n, steps in enumerate([31, 45, 80, 112])]
+    assert [step for name, step, _ in points_of(*lines) if name == "Reward"] == [31, 45, 80, 112]
+
+
+def test_a_line_of_values_behind_dashes_is_no_header():
+    lines = [f"epoch-{n}, loss-{value}, val_rmse-0.5" for n, value in enumerate(["0.5", "0.4", "0.3", "nan"])]
+    points = [(step, value) for name, step, value in points_of(*lines) if name == "loss"]
+    assert points[:3] == [(0, 0.5), (1, 0.4), (2, 0.3)]
+    assert points[3][0] == 3
+
+
+def test_a_report_of_a_classification_tells_the_means_of_its_classes():
+    def report(at):
+        return [
+            "              precision    recall  f1-score   support",
+            "",
+            *(f"           {k}       0.1{k}      0.2{k}      0.3{k}       122" for k in range(3)),
+            *("", f"    accuracy                           0.{at}5       366"),
+            f"   macro avg       0.{at}6      0.{at}7      0.{at}8       366",
+        ]
+
+    lines = []
+    for n in range(1, 5):
+        lines += [f"epoch: {n}, train loss: 0.{9 - n}", *report(n)]
+        lines += ["**** confusion matrix ** train **", *report(n + 4)]
+    points = points_of(*lines)
+    for part, first in (("eval", 0), ("train", 4)):
+        values = [(step, value) for name, step, value in points if name == f"{part} accuracy"]
+        assert values == [(n, round((n + first) / 10 + 0.05, 2)) for n in range(1, 5)]
+        assert (f"{part} macro f1-score", 4, round((4 + first) / 10 + 0.08, 2)) in points
+    assert not any(value in (0.1, 0.21, 0.32, 122) for _, _, value in points)
 
 
 def test_a_heading_of_a_part_names_what_stands_below():
