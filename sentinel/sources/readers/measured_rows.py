@@ -177,15 +177,13 @@ class Streams:
             number = self._beside(key, row, place)
         if number is None:
             number = self._leader(key, row)
-        is_below = str(number) in self._leading
-        if number is None or not (self._has_room if is_below else self._fits)(number, key, row):
+        if number is None or not self._fits(number, key, row):
             number = self._new(key)
-            is_below = False
         self._numbers[key] = number
         if number < MAX_STREAMS - 1:
             self._own(number, key, row)
-            if not is_below:
-                self._of_counters[key] = place
+            self._of_counters[key] = place
+            if str(number) not in self._leading:
                 self._of_streams[str(number)] = place
         return number
 
@@ -228,12 +226,17 @@ class Streams:
 
     def _fits(self, number: int, key: str, row: Row) -> bool:
         """Return whether a row goes on with a stream: its names are of no other counter there, and it does
-        not go on from its own last row to a count that the others have passed.
+        not go on from its own last row to a count that the others have passed, nor goes back below a counter
+        that goes on.
         """
-        last = self._of_streams.get(str(number))
         own = self._of_counters.get(key)
-        lags = last is not None and own is not None and own.step < row.step < last.step
-        return not lags and self._has_room(number, key, row)
+        if own is None:
+            return self._has_room(number, key, row)
+        leading = self._leading.get(str(number))
+        last = self._of_streams.get(str(number))
+        strays = leading is not None and row.step < own.step <= leading.step
+        lags = leading is None and last is not None and own.step < row.step < last.step
+        return not (strays or lags) and self._has_room(number, key, row)
 
     def _has_room(self, number: int, key: str, row: Row) -> bool:
         """Return whether the names of a row are of no other counter in a stream."""

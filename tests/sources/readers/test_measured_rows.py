@@ -90,6 +90,15 @@ def test_what_stands_below_batches_and_has_their_names_is_of_another_stream() ->
     assert list(told(read([*batches, *evaluations]))) == ["train.log", "train.log:1"]
 
 
+def test_what_stands_below_batches_and_goes_back_alone_is_of_another_stream() -> None:
+    """Rows of a table between the batches and an evaluation were taken for its counter."""
+    batches = [row(TRAIN, step, step, unit="step") for step in range(1, 10)]
+    evaluations = [row(VALID, step, line, unit="step above") for line, step in ((3, 3), (6, 6), (9, 1))]
+    points = told(read([*batches, *evaluations]))
+    assert [step for names, step in points["train.log"] if "val loss" in names] == [3, 6]
+    assert [step for _, step in points["train.log:1"]] == [1]
+
+
 def test_epochs_and_other_counters_do_not_share_a_stream() -> None:
     rows = [
         row(at, step, 3 * step + at, unit=unit)
