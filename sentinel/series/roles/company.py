@@ -504,8 +504,8 @@ def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tupl
 
 
 def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
-    """Yield what only names its part of the data, such as "train" and "val", where nothing else is judged:
-    shares that rise are a metric, and else it is the loss.
+    """Yield what only names its part of the data, such as "train" and "val", where nothing else is judged but
+    a metric by its name: shares that rise are a metric, and else it is the loss.
     """
     alone = [
         series
@@ -513,7 +513,8 @@ def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iter
         if not series.reading.words and series.reading.split is not Split.UNKNOWN and series.key not in roles
     ]
     splits = {series.reading.split for series in alone}
-    if len(splits) < len(Split) - 1 or any(role.is_outcome_like for role in roles.values()):
+    is_named = any(role.is_loss or role.measure is Measure.REWARD for role in roles.values())
+    if len(splits) < len(Split) - 1 or is_named:
         return
     values = [series.values for series in alone]
     is_metric = all(

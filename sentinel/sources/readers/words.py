@@ -28,13 +28,13 @@ _WEAK = lazy_pattern(
     re.IGNORECASE,
 )
 _NO_METRIC = lazy_pattern(
-    r"(?<![a-z])(?:time|eta|elapsed|secs?|seconds?|ms|minutes?|hours?|speed|throughput|fps|mem|memory|gpu|gpus|cpu|cuda|"
+    r"(?<![a-z])(?:times?|eta|elapsed|secs?|seconds?|ms|minutes?|hours?|speed|throughput|fps|mem|memory|gpu|gpus|cpu|cuda|"
     r"device|pid|port|version|seed|rank|worker|workers|ip|size|shape|dim|dims|num|number|params|parameters|images|"
     r"date|hour|python|torch|line|lines|file|files|id|ids|address|thread|layers?|samples|tokens|examples|patience|"
     r"counter|reader_cost|batch_cost|ips|wps|ups|wpb|bsz|wall|timestamp|runtime|duration|cost_time|tokens_seen|"
     r"samples_per_second|steps_per_second|iterations_per_second|code|status|budget|limit|iteration_time|rss|vram|"
     r"took|finished|loading|load|saved?|saving|remaining|left|warmup|capacity|bytes|free|used)(?![a-z])"
-    r"|_time(?![a-z])|time_|per_sec|/s(?:ec)?$|(?<![a-z])it/s",
+    r"|_times?(?![a-z])|time_|per_sec|/s(?:ec)?$|(?<![a-z])it/s",
     re.IGNORECASE,
 )
 _IDENTITY = lazy_pattern(

@@ -232,6 +232,7 @@ def test_any_cut_gives_the_same_signals(
         ("expert_policy_return", "expert_policy_return", None),
         ("loss chosen_reward", "chosen_reward", None),
         ("loss accuracy mean_rejected_rewards", "mean_rejected_rewards", None),
+        ("loss train/reward_gap", "train/reward_gap", None),
         ("reward kl_penalty", "kl_penalty", Signal.KL_UNKNOWN_UNIT),
         ("loss kl_penalty", "kl_penalty", None),
         ("kl reward kl_penalty", "kl_penalty", None),
@@ -255,9 +256,12 @@ def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | N
     assert _signals(_rows(*tags.split("|" if "|" in tags else None)))[tag] is signal
 
 
-def test_losses_of_which_only_the_part_of_the_data_is_named() -> None:
-    """Of "train" and "val" alone, what falls is a loss."""
-    points: list[Point] = [(tag, step, 1 / (step + 1)) for step in range(30) for tag in ("train", "val")]
+@pytest.mark.parametrize("beside", [[], ["acc"]])
+def test_losses_of_which_only_the_part_of_the_data_is_named(beside: list[str]) -> None:
+    """Of "train" and "val" alone, or beside a metric that has a name, what falls is a loss."""
+    points: list[Point] = [
+        (tag, step, 1 / (step + 1)) for step in range(30) for tag in ("train", "val", *beside)
+    ]
     found = _signals(points)
     assert (found["train"], found["val"]) == (Signal.LOSS, Signal.EVAL_LOSS)
 

@@ -288,6 +288,18 @@ DOCUMENTS = {
         {"train_losses": [0.5, 0.25, 0.125], "val_losses": [0.75, 0.5, 0.25], "tokens_seen": [8, 16, 24]},
         ("val_losses", 3, "0.25"),
     ),
+    "lists of metrics beside one of times, below other results": (
+        "results.json",
+        {
+            "model": "gpt2",
+            "training_history": {
+                "train_loss": [0.5, 0.25, 0.125],
+                "eval_loss": [0.75, 0.5, 0.25],
+                "epoch_times": [8.5, 8.25, 8.5],
+            },
+        },
+        ("training_history/eval_loss", 3, "0.25"),
+    ),
     "metrics of Sacred, each with its steps": (
         "metrics.json",
         {
