@@ -205,7 +205,8 @@ def first_signals(
         if signal is not None and not is_one_of_several:
             result[tag] = signal
             present.add(signal)
-    open_series = [each for each in all_series if each.tag not in signals and is_open(each.tag)]
+    given = {*signals, *result}
+    open_series = [each for each in all_series if each.tag not in given and is_open(each.tag)]
     return result | _beside_a_reward(open_series, all_series, present)
 
 

@@ -245,6 +245,10 @@ def test_any_cut_gives_the_same_signals(
         ("reward mean_len format_reward", "mean_len", Signal.COMPLETION_LENGTH),
         ("reward response_tokens", "response_tokens", None),  # which grow as a sum does
         ("reward truncation_rate", "truncation_rate", None),
+        ("reward_mean answer_reward_mean format_reward_mean", "answer_reward_mean", Signal.TASK_REWARD),
+        ("reward_mean answer_reward_mean format_reward_mean", "format_reward_mean", Signal.REWARD_FUNCTION),
+        ("total_reward rewards/accuracy rewards/format", "rewards/accuracy", Signal.TASK_REWARD),
+        ("loss answer_reward", "answer_reward", Signal.REWARD),
         ("reward truncation_rate gen_len", "truncation_rate", Signal.CLIPPED_COMPLETION_RATIO),
         ("reward policy/clip_ratio gen_len", "policy/clip_ratio", Signal.CLIP_FRACTION),
         ("loss reward/total_mean reward/format", "reward/total_mean", Signal.REWARD),
