@@ -156,6 +156,7 @@ POLICIES = [
         "roll",
         "tinker",
         "open-instruct",
+        "skyrl",
         "trl-online-dpo",
         "verl",
         "openrlhf",

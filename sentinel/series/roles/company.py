@@ -45,7 +45,7 @@ _OF_TASKS = frozenset(
 )
 """Words of the reward for the task itself, and not for its form."""
 
-_OF_WHOLE_REWARDS = frozenset({"all", "raw", "score", "scores"})
+_OF_WHOLE_REWARDS = frozenset({"all", "raw", "reward", "rewards", "score", "scores"})
 _REWARDS = frozenset({"reward", "return"})
 _COSTS = frozenset({"loss", "losses", "error", "errors", "mse", "nll"})
 _GENERATORS = frozenset(

@@ -471,6 +471,8 @@ def test_the_whole_reward_of_a_group_is_the_outcome() -> None:
     parts = [_rising("reward/format"), _rising("reward/length_mean")]
     whole = _series("reward/total_mean", *(0.5 + step % 5 / 10 for step in range(20)))
     assert _outcome(whole, _falling("loss"), *parts).tag == "reward/total_mean"
+    raw = replace(whole, tag="reward/avg_raw_reward")
+    assert _outcome(raw, _falling("loss"), *parts).tag == "reward/avg_raw_reward"
 
 
 def test_the_reward_of_the_task_stands_for_the_whole() -> None:
