@@ -15,6 +15,12 @@ _NAMED_PART = lazy_pattern(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z
 COMPARED = lazy_pattern(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
 """Pattern of words that name both parts of the data, before a metric with a curve of each."""
 
+_RECORD_OF_PART = lazy_pattern(
+    rf"({'|'.join(sorted(_HELD_OUT))})(?:[ _-](?:steps?|epoch|end|metrics|results?|set|split|loop|log))?",
+    re.IGNORECASE,
+)
+"""What such a cell says: "val", or "eval_step" as the kind of a record."""
+
 ONLY_A_PART = lazy_pattern(
     rf"(?:train(?:ing)?|trn|{'|'.join(sorted(_HELD_OUT))}|testing|total|overall)(?:[ _-]?set)?", re.IGNORECASE
 )
@@ -25,8 +31,8 @@ _OF_NO_PART = ("lr", "learning_rate")
 
 def held_out(text: str) -> str:
     """Return the held-out part of the data that a cell names, in lower case; empty if it names none."""
-    part = text.strip().lower()
-    return part if part in _HELD_OUT else ""
+    part = _RECORD_OF_PART.fullmatch(text.strip())
+    return part[1].lower() if part else ""
 
 
 def of_part(name: str, part: str) -> str:

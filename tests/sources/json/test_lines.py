@@ -56,9 +56,11 @@ def test_ways_to_write_two_lines(log, content):
     assert not reader.read_issues
 
 
-@pytest.mark.parametrize("key", ["split", "type", "event", "kind"])
-def test_a_text_tells_what_is_held_out(log, key):
-    rows = [{key: part, "step": n, "loss": n / 2} for n in (1, 2) for part in ("train", "eval")]
+@pytest.mark.parametrize(
+    ("key", "ending"), [("split", ""), ("type", ""), ("event", ""), ("kind", ""), ("event", "_step")]
+)
+def test_a_text_tells_what_is_held_out(log, key, ending):
+    rows = [{key: part + ending, "step": n, "loss": n / 2} for n in (1, 2) for part in ("train", "eval")]
     points = read(log, "".join(json.dumps(row) + "\n" for row in rows).encode()).points
     assert [tag for tag, _, _ in points] == ["loss", "eval/loss", "loss", "eval/loss"]
 
