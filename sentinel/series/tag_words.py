@@ -6,7 +6,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.series.foreign_words import in_english
 
 _TAG_WORD = lazy_pattern(
-    r"[hH]eld[ _-]?[oO]ut|[KMG]i?B(?![a-z])|[mM]AP(?![a-z])|[mM]?IoU"
+    r"[hH]eld[ _-]?[oO]ut|CIDEr|[KMG]i?B(?![a-z])|[mM]AP(?![A-Za-z])|[mM]?IoU"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
 

@@ -19,7 +19,7 @@ from sentinel.series.foreign_words import in_english
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
 _TAG_WORD = lazy_pattern(
-    r"[hH]eld[ _-]?[oO]ut|[mM]AP(?![a-z])|[mM]?IoU|[mM]Io[uU]"
+    r"[hH]eld[ _-]?[oO]ut|CIDEr|[mM]AP(?![A-Za-z])|[mM]?IoU|[mM]Io[uU]"
     r"|[a-z]?[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
 _HASH = lazy_pattern(r"[0-9a-fA-F]{16,}")

@@ -35,6 +35,7 @@ REWARDS = (
     "Success",
     "mean_reward_test",
     "Recompensa total",
+    "Ep_r",
 )
 METRICS = (
     "mAP50(B)",
@@ -45,6 +46,14 @@ METRICS = (
     "r2",
     "Pearson",
     "Spearman",
+    "corrcoef",
+    "C-index",
+    "KRCC",
+    "mDice",
+    "FWIoU",
+    "CIDEr",
+    "slot_f1",
+    "joint goal acc",
     "dice",
     "dice_coef",
     "jaccard",
@@ -66,7 +75,17 @@ METRICS = (
     "Clean Acc",
 )
 ERRORS = ("PhonemeErrorRate", "wer", "cer", "class_error", "eval_wer", "results/fid50k_full", "LPIPS", "FID")
-LOSSES = ("val/ADE", "val/FDE", "val/MPJPE", "val/mape", "val/RMSE", "val/mae")
+LOSSES = (
+    "val/ADE",
+    "val/FDE",
+    "val/MPJPE",
+    "val/mape",
+    "Valid MAPE",
+    "val_nrmse",
+    "test/MASE",
+    "val/RMSE",
+    "val/mae",
+)
 PARTS = ("mel_loss", "vqloss", "kld", "train/iou_loss", "loss_0", "avg_loss_0")
 INNER = (
     "policy_kl",
