@@ -187,8 +187,9 @@ def _time(reading: Reading) -> bool:
 
 
 def _place_in_the_program(reading: Reading) -> bool:
-    """Recognise what a logger names: "train.py:12", "pid=34", "__main__:reward:112 - "."""
-    is_place = reading.before.rstrip().endswith((".py:", ".cpp:", ".cc:", ".cu:", "pid=", "thread="))
+    """Recognise what a logger names: "train.py:12", "(main.py 12)", "pid=34", "__main__:reward:112 - "."""
+    is_place = reading.before.endswith(".py ") and reading.after.startswith("):")
+    is_place |= reading.before.rstrip().endswith((".py:", ".cpp:", ".cc:", ".cu:", "pid=", "thread="))
     is_place |= reading.is_fresh and _FUNCTION.search(reading.texts[reading.at][-MAX_NAME:]) is not None
     is_level_next = (
         reading.is_fresh

@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.sources.readers.prefixes import without_places
 from sentinel.sources.readers.printed_numbers import NUMBER
 from sentinel.sources.readers.slots import (
     MAYBE,
@@ -96,6 +97,9 @@ _ORDINAL = lazy_pattern(r"第\s?(\d{1,9})\s?(?:/\s?(\d{1,9})\s?)?(?:个\s?)?(轮
 _COUNTED = {"轮": "epoch", "回合": "episode", "代": "generation", "步": "step", "epoch": "epoch"}
 """How Chinese texts count: "第3轮" is the third epoch."""
 
+_EVALUATED = "Saving dict for global step "
+"""How TensorFlow's estimators begin the results of an evaluation."""
+
 _DOTTED = lazy_pattern(r"poch\.(?=\d)")
 """What stands between the word and the number: "---Epoch.12"."""
 
@@ -133,6 +137,7 @@ class Template(msgspec.Struct, frozen=True):
 
 def mask(line: str) -> tuple[str, list[str]]:
     """Return the masked line and the numbers in it, in time linear in its length."""
+    line = without_places(line)
     if not line.isascii():
         line = _ORDINAL.sub(_counted, line.translate(_FULL_WIDTH))
     if "95" in line:
@@ -143,6 +148,8 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
+    if _EVALUATED in line:
+        line = line.replace(_EVALUATED, "eval at global step ")
     if " last " in line or " over " in line:
         line = _WINDOW.sub(r" \1\2", line)
     if " (" in line:

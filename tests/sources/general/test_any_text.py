@@ -139,6 +139,10 @@ NAMES = [
     ),
     ("Validation #3  Average Loss: 0.3, mIoU: 0.4", {"Validation Average Loss": "0.3"} | OF_VALIDATION),
     ("val-epoch 3 metrics is: IOU: 0.3", {"val IOU": "0.3"}),
+    (
+        "INFO:tensorflow:Saving dict for global step 30: eval_accuracy = 0.5, global_step = 30, loss = 0.4",
+        {"global step": "30", "eval_accuracy": "0.5", "global_step": "30", "eval loss": "0.4"},
+    ),
     ("LOSS train 0.3 valid 0.4", {"LOSS train": "0.3", "valid LOSS": "0.4"}),
     (
         "loss: train 0.3, val 0.4 | acc: train 0.5, val 0.6",
@@ -147,6 +151,28 @@ NAMES = [
     ("Epoch: 003, Loss: 0.3, Train: 0.5, Val: 0.4", {"Loss": "0.3", "Train": "0.5", "Val": "0.4"}),
     ("epoch-3, loss-0.25, val_rmse-0.5", {"loss": "0.25", "val_rmse": "0.5"}),
 ]
+
+
+PREFIXES = [
+    *("2023-01-01 10:00:00,123 - /home/u/train.py[line:88] - INFO: ", "2023-01-01 10:00:00 train.py L88: "),
+    *("[2023-01-01 10:00:00 swin] (main.py 88): INFO ", "[2023-01-01 10:00:00 swin](main.py 88): INFO "),
+    *("2023-01-01 10:00:00,123 - main.py(88) - INFO - ", "[INFO] 2023-01-01 10:00:00 [train.py, 88]: "),
+    *("[2023-01-01 10:00:00,123][INFO][train.py][88] ", "2023-01-01 10:00:00 train.py line:88 INFO "),
+    *("[INFO|trainer.py:88] 2023-01-01 10:00:00,123 >> ", "2023-01-01 10:00:00,123-INFO-train.py-88: "),
+    *("08/03 10:00:00 PM ", "2023-01-01 10:00:00 AM ", "2023年01月01日 10:00:00 "),
+    *("Sun Jan  1 10:00:00 2023 ", "Jan 01 10:00:00 ", "[01-01 10:00:00] (train.py:88) INFO: "),
+]
+MESSAGES = [
+    *("Epoch: [3/20][40/200] loss 0.3 acc 0.5", "Epoch 3/20 | train loss 0.3 | val acc 0.5"),
+    *("Test: loss 0.3, acc 0.5", "step 40: loss 0.3"),
+]
+
+
+def numbers_of(line):
+    masked, numbers = mask(line)
+    plan = template(masked)
+    counters = {kind: numbers[at] for at, kind, _ in plan.counters}
+    return counters, {name: numbers[at] for at, name in plan.values}
 
 
 def points_of(*lines):
@@ -525,6 +551,12 @@ def test_the_state_is_bounded():
         name = "".join(chr(97 + (number // 26**k) % 26) for k in range(4))
         reader.read(f"{name} loss: 0.{number} step {number}\n".encode())
     assert len(json.dumps(reader.dump())) < 2_000_000
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("message", MESSAGES)
+def test_what_a_logger_puts_before_a_message_changes_nothing(prefix, message):
+    assert numbers_of(prefix + message) == numbers_of(message)
 
 
 @pytest.mark.parametrize(("line", "expected"), NAMES)
