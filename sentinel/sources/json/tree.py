@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.printed_numbers import MAX_STEP, number
 from sentinel.sources.readers.splits import ONLY_A_PART
 from sentinel.sources.readers.words import counter, says_metric
@@ -45,6 +46,9 @@ _VALUES = "values"
 
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
+
+_COUNTING_KEY = lazy_pattern(r"(?P<word>(?:[A-Za-z]{2,12}(?=[ _-]?\d))?)[ _-]?(?P<count>\d{1,15})")
+"""The key of the row of an epoch or a step."""
 
 
 class Series(NamedTuple):
@@ -127,12 +131,14 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
         node = _with_named_errors(_with_named_cells(node))
-        if _is_by_step(node):
-            rows = [{"step": int(key), **value} for key, value in node.items() if isinstance(value, Mapping)]
+        if (counted := _counts_of_keys(node)) is not None:
+            kind, counts = counted
+            values = zip(counts, node.values(), strict=True)
+            rows = [{kind: count, **value} for count, value in values if isinstance(value, Mapping)]
             if rows:
                 yield from _of_rows(rows, prefix)
             else:
-                yield from _of_numbers([*node.values()], prefix or name, [int(key) for key in node])
+                yield from _of_numbers([*node.values()], prefix or name, counts)
             return
         steps = _steps_beside(node)
         rows_key = _key_of_rows(node)
@@ -293,14 +299,19 @@ def _is_count(value: Any) -> bool:
     return _is_number(value) and abs(_float(value)) < MAX_STEP and _float(value).is_integer()
 
 
-def _is_by_step(node: Mapping[str, Any]) -> bool:
-    return (
-        len(node) >= MIN_POINTS
-        and all(str(key).isdecimal() and len(str(key)) < 16 for key in node)
-        and (
-            all(isinstance(value, Mapping) for value in node.values()) or all(map(_is_number, node.values()))
-        )
-    )
+def _counts_of_keys(node: Mapping[str, Any]) -> tuple[str, list[int]] | None:
+    """Return what the keys of a document count, such as "3" or "epoch_3", and the counts; None if they count
+    nothing, or their values are neither all rows nor all numbers.
+    """
+    keys = [_COUNTING_KEY.fullmatch(str(key)) for key in node] if len(node) >= MIN_POINTS else []
+    words = {key["word"] if key else None for key in keys}
+    word = words.pop() if len(words) == 1 else None
+    kind = "step" if word == "" else counter(word) if word else None
+    if kind not in ("epoch", "step"):
+        return None
+    values = node.values()
+    is_alike = all(isinstance(value, Mapping) for value in values) or all(map(_is_number, values))
+    return (kind, [int(key["count"]) for key in keys if key]) if is_alike else None
 
 
 def _of_numbers(values: Sequence[Any], name: str, steps: Sequence[Any] | None) -> Iterator[Series]:

@@ -247,6 +247,11 @@ DOCUMENTS = {
         [[1700000000.5 + n, n * 10, 1 / n] for n in range(1, 6)],
         ("train_loss", 50, "0.2"),
     ),
+    "epochs whose keys say so": (
+        "results.json",
+        {f"epoch_{n}": {"train_loss": 1 / n, "dev": {"accuracy": n / 8}} for n in range(1, 6)},
+        ("dev/accuracy", 5, "0.625"),
+    ),
     "rounds of clients": (
         "fedavg_metrics.json",
         {"algorithm": "avg", "round_metrics": [{"round_number": n, "accuracy": 1 / n} for n in range(1, 6)]},
