@@ -143,6 +143,10 @@ NAMES = [
         "INFO:tensorflow:Saving dict for global step 30: eval_accuracy = 0.5, global_step = 30, loss = 0.4",
         {"global step": "30", "eval_accuracy": "0.5", "global_step": "30", "eval loss": "0.4"},
     ),
+    (
+        "SpanFPreRecMetric: f=0.5, pre=0.4, rec=0.6",
+        {"dev f1": "0.5", "dev precision": "0.4", "dev recall": "0.6"},
+    ),
     ("LOSS train 0.3 valid 0.4", {"LOSS train": "0.3", "valid LOSS": "0.4"}),
     (
         "loss: train 0.3, val 0.4 | acc: train 0.5, val 0.6",
