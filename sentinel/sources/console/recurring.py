@@ -14,6 +14,7 @@ import msgspec
 
 from sentinel.common.conversion import converter
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.sources.console.arrays import Arrays
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.meters import Meters
 from sentinel.sources.console.part_tables import PartTables
@@ -229,6 +230,7 @@ class RecurringLines:
         self._summaries = Summaries(state.get("summaries", {}))
         self._tables = PartTables(list(state.get("parts", [])))
         self._reports = Reports(state.get("report", {}))
+        self._arrays = Arrays(state.get("in_array", False))
         self._last_step: int | None = state.get("last_step")
         self._counted: bool = state.get("counted", False)  # whether a line told that step
         self._rows: list[Row] = []
@@ -256,6 +258,7 @@ class RecurringLines:
             "summaries": self._summaries.dump(),
             "parts": self._tables.parts,
             "report": self._reports.memory(),
+            "in_array": self._arrays.is_open,
             "late": self._late,
             "last_step": self._last_step,
             "counted": self._counted,
@@ -292,8 +295,10 @@ class RecurringLines:
         before = len(self._rows)
         if self._has_form(line, is_redrawn):
             return
-        line = self._summaries.read(line)
-        reported = self._reports.read(line)
+        beside = self._arrays.read(line)
+        if beside is None:
+            return
+        reported = self._reports.read(self._summaries.read(beside))
         if reported is None:
             return
         text = self._join(reported) if self._wrapped or "{" in reported else reported
