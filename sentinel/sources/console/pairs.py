@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER, number
+from sentinel.sources.readers.thresholds import plain_thresholds
 from sentinel.sources.readers.words import is_rounded_away, without_remarks
 
 _METRIC_NAME = lazy_pattern(
@@ -91,6 +92,8 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     text = without_remarks(text)
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
+    if "@" in text and "95" in text:
+        text = plain_thresholds(text)
     text = _APART.sub("|", _ETA.sub("|", text))
     matches = [*_DASHED.finditer(text), *_COLON.finditer(text)]
     spaced = _SPACE.finditer(text)

@@ -74,6 +74,10 @@ LINES = {
     " validation loss at iteration 1000 | lm loss value: 2.5E+00 | lm loss PPL: 1.2E+01 | ": {
         "step": 1000.0, "lm loss validation": 2.5, "lm loss validation ppl": 12.0,
     },
+    "Epoch 3: val mAP@0.5:0.95: 0.41, mAP@0.5: 0.7": {
+        "val mAP@50_95": 0.41, "mAP@0.5": 0.7, "epoch": 3.0,
+    },
+    "Epoch 3 | loss: 0.3 | mAP50-95: 0.4": {"loss": 0.3, "mAP50-95": 0.4, "epoch": 3.0},
     "iter 100: loss 3.2, time 12.5ms, mfu 3.25%": {"step": 100.0, "loss": 3.2, "time": 0.0125, "mfu": 0.0325},
     "step 250: train loss 2.1111, val loss 2.3": {"step": 250.0, "train loss": 2.1111, "val loss": 2.3},
     "step 00010/05000 (0.20%) | loss: 8.125 | dt: 123.45ms | tok/sec: 1,234,567 | total time: 1.2m": {
