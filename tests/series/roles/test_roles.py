@@ -224,6 +224,12 @@ def test_a_bare_metric_beside_that_of_training_is_held_out() -> None:
     assert _outcome(*series).tag == "Accuracy"
 
 
+def test_an_overlap_outranks_the_pixels_and_what_large_classes_weigh() -> None:
+    for other in ("fwIoU", "MPA", "Acc_class"):
+        for series in ((other, "mIoU"), ("mIoU", other)):
+            assert _outcome(*map(_rising, series)).tag == "mIoU"
+
+
 def test_the_accuracy_of_a_server_is_held_out() -> None:
     assert (
         _outcome(_falling("client_loss", 200), _falling("train_loss", 200), _rising("accuracy")).role.split
