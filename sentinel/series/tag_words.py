@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.series.foreign_words import in_english
+from sentinel.series.glued_words import apart
 
 _TAG_WORD = lazy_pattern(
     r"[hH]eld[ _-]?[oO]ut|CIDEr|[KMG]i?B(?![a-z])|[mM]AP(?![A-Za-z])|[mM]?IoU"
@@ -68,7 +69,7 @@ _SPELLINGS = {
 
 def words_of(tag: str) -> list[str]:
     """Return the words of a tag in their order, as they are spelled, in lower case."""
-    return [word.lower() for word in _TAG_WORD.findall(in_english(tag))]
+    return [word.lower() for word in _TAG_WORD.findall(apart(in_english(tag)))]
 
 
 def spelled(words: Iterable[str]) -> Sequence[str]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.detectors.signals import Signal
 from sentinel.series.foreign_words import in_english
+from sentinel.series.glued_words import apart
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 
 _TAG_WORD = lazy_pattern(
@@ -179,7 +180,7 @@ def _role(group: Mapping[str, Any]) -> Role | None:
 
 def words_of(tag: str) -> list[list[str]]:
     """Return the words of each part of a tag, in lower case."""
-    parts = re.split(r"[/#|]|\.(?=[A-Za-z])", in_english(tag))
+    parts = re.split(r"[/#|]|\.(?=[A-Za-z])", apart(in_english(tag)))
     return [[word.lower() for word in _TAG_WORD.findall(part)] for part in parts]
 
 

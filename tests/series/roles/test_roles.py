@@ -460,6 +460,9 @@ def test_an_error_counts_where_it_says_on_which_data() -> None:
         ("训练损失", "train_loss"),
         ("验证准确率", "val_accuracy"),
         ("平均奖励", "mean_reward"),
+        ("trainloss", "train_loss"),
+        ("valacc", "val_accuracy"),
+        ("avgreward", "mean_reward"),
         ("策略损失", "policy_loss"),
         ("KL散度", "kl_divergence"),
         ("梯度范数", "grad_norm"),
@@ -474,7 +477,7 @@ def test_an_error_counts_where_it_says_on_which_data() -> None:
         ("Genauigkeit", "accuracy"),
     ],
 )
-def test_words_of_other_languages(tag: str, english: str) -> None:
+def test_words_of_other_languages_and_words_without_a_space(tag: str, english: str) -> None:
     role = reading(english).role
     assert role is not None
     assert reading(tag).role == role
