@@ -16,6 +16,7 @@ from sentinel.sources.console.printed import NUMBER, OPENING, Record, entries, n
 from sentinel.sources.console.shapes import COUNT, SHAPES, Shape, has_word
 from sentinel.sources.console.splits import message_at, of_part, parted
 from sentinel.sources.readers.plain import Plain
+from sentinel.sources.readers.printed_numbers import without_deviation
 from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, is_metrics, named
 
 _STEPS = ("num_updates", "timestepssofar", "round")
@@ -126,7 +127,7 @@ def is_rule(line: str) -> bool:
 def row(line: str) -> tuple[str, str] | None:
     """Return the name and the value in a row of a table with two columns. The name keeps its indentation."""
     cells = _TABLE_ROW.fullmatch(line)
-    return (cells["name"].rstrip(), cells["value"].strip()) if cells else None
+    return (cells["name"].rstrip(), without_deviation(cells["value"].strip())) if cells else None
 
 
 def begun_block(line: str) -> Record | None:

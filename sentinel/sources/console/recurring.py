@@ -21,7 +21,7 @@ from sentinel.sources.console.part_tables import PartTables
 from sentinel.sources.console.reports import Reports
 from sentinel.sources.console.summaries import Summaries
 from sentinel.sources.readers.measured_rows import ROW, Laps, Row
-from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
+from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number, without_deviation
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
 from sentinel.sources.readers.templates import MAX_LINE, Template, comma_header, header, mask, template
@@ -425,7 +425,7 @@ class RecurringLines:
         if len(cells) != 2 or len(self._block) >= MAX_BLOCK:
             return False
         name = cells[0].rstrip()
-        self._block.append([name, cells[1].strip()])
+        self._block.append([name, without_deviation(cells[1].strip())])
         return True
 
     def _flush_block(self) -> None:

@@ -49,6 +49,9 @@ CELL = lazy_pattern(
 """A whole cell that is a number."""
 
 
+_DEVIATION = lazy_pattern(rf"(?<=\d)\s{{0,9}}(?:±|\+/-)\s{{0,9}}{_FIGURE}%?\s{{0,9}}$")
+
+
 def number(text: str) -> float | None:
     """Return the value of a printed number; None if the text is none, such as a clock."""
     try:
@@ -62,6 +65,11 @@ def number(text: str) -> float | None:
         return float(figure.replace(",", "").rstrip("%")) * scale
     except ValueError:
         return None
+
+
+def without_deviation(text: str) -> str:
+    """Return a cell without what its number scatters by: "0.81 ± 0.39"."""
+    return _DEVIATION.sub("", text)
 
 
 def count(text: str) -> int | None:

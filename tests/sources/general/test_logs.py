@@ -826,3 +826,9 @@ def test_the_direction_of_a_metric_is_no_name(tmp_path):
     form = "chosen_last_scores (higher is better) : {}.5, acc (higher is better) : 0.{}"
     write(tmp_path / "train.log", [form.format(n, n) for n in range(1, 6)])
     assert read(tmp_path)[-2:] == [("chosen_last_scores", 5, "5.5"), ("acc", 5, "0.5")]
+
+
+def test_a_deviation_in_a_table_is_no_part_of_the_number(tmp_path):
+    table = "=== Rollout {0} ===\n| Metric | Value |\n|---|---|\n| Reward Mean | 0.{0} ± 0.25 |"
+    write(tmp_path / "train.log", [table.format(n) for n in range(1, 6)])
+    assert ("Reward Mean", "0.5") in {(tag, value) for tag, _, value in read(tmp_path)}
