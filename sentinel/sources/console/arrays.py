@@ -11,7 +11,7 @@ _NUMBER = rf"(?:{NUMBER_ALONE}|\.\.\.)[\s,]{{1,40}}"
 _MAX_NUMBERS = 400
 """On one line."""
 
-_BEGIN = lazy_pattern(rf"(?P<before>.*?)\[[\s\[]{{0,80}}(?:{_NUMBER}){{2,{_MAX_NUMBERS}}}")
+_BEGIN = lazy_pattern(rf"(?P<before>.*?)(?<!\[)\[[\s\[]{{0,80}}+(?:{_NUMBER}){{2,{_MAX_NUMBERS}}}")
 _GOES_ON = lazy_pattern(rf"\s{{0,80}}(?:{_NUMBER}){{1,{_MAX_NUMBERS}}}")
 _END = lazy_pattern(rf"\s{{0,80}}(?:{_NUMBER}){{0,{_MAX_NUMBERS}}}(?:{NUMBER_ALONE})?\s{{0,9}}\].*")
 _WORD = lazy_pattern(r"[^\W\d_]")

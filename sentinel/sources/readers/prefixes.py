@@ -40,6 +40,6 @@ def without_places(line: str) -> str:
 
 def _blank(place: re.Match[str]) -> str:
     """Return what stands in the place of a place in the program; glog ends its prefix with one."""
-    if place[0].endswith("]") and "[" not in place[0]:
+    if place[0].endswith("]") and "[" not in place.string[: place.end()]:
         return place[0]
     return "| " if place.start() == 0 else " "
