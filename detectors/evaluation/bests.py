@@ -131,6 +131,7 @@ def with_gap(points: pl.LazyFrame) -> pl.LazyFrame:
         .with_columns(
             short=pl.col(INDEX) < LONG_FROM,
             first=start_value(VALUE),
+            metric_best=accuracy.cum_max().over(SERIES),
             metric_off=accuracy.cum_max().over(SERIES) - recent_max(accuracy, SHORT, at_least=1),
             train_first=start_value("loss_mean"),
             older=of_buckets(buckets.head(buckets.len().clip(1) - 1).list.eval(BROAD).list.min()),

@@ -33,16 +33,17 @@ within the first epoch, look for a difference between the two data sets first.
 ## When it is wrong
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. The finding is
 info for good where an accuracy, or a score that is a share (or a percentage) where none is logged, is above
-a half and as good as ever: it has nine tenths of its gain, or four fifths while the run goes on; or it has
-not surely gained anything and is within `metric_slack` of its value at the best loss, and at the end about
-at its best. Of a poorer one that is within it the loss has to rise by `metric_rise`, and by twice that until
-`metric_patience` evaluations have passed since the best; until then the finding stays info, unless the loss
-has risen by half. The mean precision of a detector outranks its losses: while it is at its best, the finding
-is info, and the card says nothing. So it is of a loss that rose by less than a fifth while another score
-keeps half of what it gained, and while each of the last three evaluations has an accuracy of 0.99. It is
-info, too, where the loss rose by less than 8 % while the training loss fell by less than a tenth since the
-best: what trains no further memorises nothing. The rule judges nothing while the training loss rises at
-least half as far, which is a divergence. Evaluation data that grow harder in a run look the same.
+a half and as good as ever: it has nine tenths of its gain, or four fifths while the run goes on; or it is
+within `metric_slack` of its best, or, not surely better than at its start yet, of its value at the best loss,
+and at the end about at its best. Of a poorer one that is within it the loss has to rise by `metric_rise`, and
+by twice that until `metric_patience` evaluations have passed since the best; until then the finding stays
+info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it is at
+its best, the finding is info, and the card says nothing. So it is of a loss that rose by less than a fifth
+while another score keeps half of what it gained, and while each of the last three evaluations has an
+accuracy of 0.99. It is info, too, where the loss rose by less than 8 % while the training loss fell by less
+than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
+training loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run
+look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -305,22 +306,23 @@ def _scores_better() -> pl.Expr:
 
 
 def _answers_as_well(slack: float) -> pl.Expr:
-    """Return whether about as many answers are right as ever."""
+    """Return whether about as many answers are right as ever; of an accuracy that has not surely gained
+    anything yet, as at the best loss.
+    """
     standing = pl.max_horizontal(Standing(signal).column for signal in ANSWERS)
     keeps = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
-    is_good = pl.col("metric") >= POOR
-    return (is_good & (keeps | _stays_level(standing, slack))).fill_null(False)
+    now = pl.col("metric")
+    is_level = (standing.fill_null(0.0) == 0) & (now >= pl.col("metric_then") - slack)
+    stays = (is_level | (now >= pl.col("metric_best") - slack)) & ~_ends_lower(slack)
+    return ((now >= POOR) & (keeps | stays)).fill_null(False)
 
 
-def _stays_level(standing: pl.Expr, slack: float) -> pl.Expr:
-    """Return whether an accuracy that has not surely gained anything yet is about what it was at the best
-    loss, and at the end about the best that it ever was.
-    """
+def _ends_lower(slack: float) -> pl.Expr:
+    """Return whether a run is over whose accuracy has lost something, and a fifth of its gain."""
     course = pl.col(Course(Signal.EVAL_ACCURACY).column).list
     lost = course.max() - course.tail(SHORT).list.mean()
     most = pl.max_horizontal(slack, (1 - HOLDS) * (course.max() - course.first()))
-    fell = (is_concluded() & (lost > most)).fill_null(False)
-    return (standing.fill_null(0.0) == 0) & (pl.col("metric") >= pl.col("metric_then") - slack) & ~fell
+    return (is_concluded() & (lost > most)).fill_null(False)
 
 
 def _is_solved() -> pl.Expr:

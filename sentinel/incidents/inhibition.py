@@ -6,7 +6,7 @@ other. Neither the order in which they fired nor their severity matters. If a de
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
 
-Four kinds of incidents are related in a way of their own:
+Five kinds of incidents are related in a way of their own:
 
 - The ranks of a training, each with a stream, that report the same problem at about the same time. The one
   that began first explains the others; of equal steps, the one that was found first, or the name of the
@@ -17,8 +17,9 @@ Four kinds of incidents are related in a way of their own:
   was found in the run and explains its class explains the card. An end of the run does not, nor does what
   was found later and is of the card's own class. Of one class, what is critical explains a card, and so does
   what was found earlier by a detector that judges the outcome, too, but for a card to which its own cards
-  yield. Of two cards the one that was found first explains the other; of two that were found at once, the
-  one to which the other yields.
+  yield. Of two cards the one that was found first explains the other.
+- A run that never learned. Its loss and its metrics have stood still since the start: what was found first
+  explains the rest, and of what was found at once the loss.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -32,6 +33,13 @@ OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
 
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
+_NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
+"""Claims about a loss and about a metric that say the same of a run."""
+
+_MOST_OF_WAIT = 0.5
+"""Share of the steps until a trouble was found by which another one may begin earlier or later: the first
+evaluation comes after the first losses.
+"""
 _MAX_STEPS_FACTOR = 2
 """A collapse shows in other metrics before the run has gone on for as long again as it had when the first
 one was found.
@@ -47,15 +55,14 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     """
     if not _may_explain(cause, effect, detectors):
         return False
+    if _stood_still_with(cause, effect, detectors):
+        return cause.fired_step < effect.fired_step or detectors[cause.detector].cause is Cause.LOSS_SHAPE
     if _explains_card(cause, effect, detectors):
         return True
     if _explains_card(effect, cause, detectors) and _may_explain(effect, cause, detectors):
         return False
-    if cause.is_of_card and effect.is_of_card:
-        if cause.fired_step != effect.fired_step:
-            return cause.fired_step < effect.fired_step
-        if _yields(cause, effect, detectors) or _yields(effect, cause, detectors):
-            return _yields(effect, cause, detectors)
+    if cause.is_of_card and effect.is_of_card and cause.fired_step != effect.fired_step:
+        return cause.fired_step < effect.fired_step
     if _is_of_other_rank(cause, effect):
         return _order_of_rank(cause) < _order_of_rank(effect)
     if _is_of_a_policy(cause, effect, detectors) and detectors[effect.detector].cause is Cause.POLICY:
@@ -81,7 +88,8 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
         outweighs = cause.is_of_card or cause.severity > effect.severity
         is_surer = outweighs or _was_found_before(cause, effect, detectors)
         is_same_class = effect.is_of_card and is_surer and class_of_effect is detectors[cause.detector].cause
-        related = of_one_process and (is_same_class or class_of_effect in detectors[cause.detector].inhibits)
+        is_class = is_same_class or class_of_effect in detectors[cause.detector].inhibits
+        related = of_one_process and (is_class or _stood_still_with(cause, effect, detectors))
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
         if related and detectors[effect.detector].cause is Cause.CRASH and cause.stream != OF_THE_RUN:
@@ -101,10 +109,20 @@ def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str,
     return bool(claims) and is_earlier and rivals.isdisjoint(_claims(detectors[effect.detector]))
 
 
-def _yields(one: Incident, other: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Return whether the card of the one yields to that of the other. One of an older state may be gone."""
-    exists = one.variant in _claims(detectors[one.detector])
-    return exists and other.variant in card_of(one.variant).yields_to
+def _stood_still_with(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether two detectors that ask whether a run ever learned found what goes on since its start,
+    and ``cause`` was not found later.
+    """
+    asks = all(_asks_whether_it_learned(detectors[one.detector]) for one in (cause, effect))
+    later = max(cause.onset_step, effect.onset_step) - min(cause.onset_step, effect.onset_step)
+    since_start = later <= _MOST_OF_WAIT * (effect.fired_step - effect.onset_step)
+    is_first = cause.fired_step <= effect.fired_step
+    return asks and cause.detector != effect.detector and since_start and is_first
+
+
+def _asks_whether_it_learned(declaration: Declaration) -> bool:
+    """Return whether a detector finds losses or metrics that never left their start."""
+    return not _NEVER_LEARNED.isdisjoint(_claims(declaration))
 
 
 def _claims(declaration: Declaration) -> tuple[str, ...]:

@@ -389,7 +389,7 @@ class Table:
         is_only = len(self.values) == 1 or at == self._measured
         if is_only and (not name or _VALUE_COLUMN.fullmatch(name)):
             return label or self.name
-        name = name.rstrip(":") or str(at)
+        name = name.rstrip(":").rstrip() or str(at)
         is_of_file = _STATISTIC.fullmatch(name) or ONLY_A_PART.fullmatch(name)
         if is_of_file and says_metric(self.name):
             name = f"{self.name} {name}"

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.console.line_forms import LineForm
@@ -522,6 +522,7 @@ def take(points, chunks):
 
 @pytest.mark.long
 @settings(max_examples=200, deadline=None)
+@example(b"\x02\t:\nnan")
 @given(st.binary(max_size=2000) | st.lists(st.sampled_from(PIECES), max_size=200).map(b"".join))
 def test_any_bytes_are_numbered_rows_of_no_more_than_their_characters(data):
     """Each row has a value for each name and the number of its line, and no number comes from nowhere."""
