@@ -47,6 +47,12 @@ _VALUES = "values"
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
 
+MIN_MATRIX = 2
+"""Rows of a matrix."""
+
+_MATRIX = lazy_pattern(r"matrix|matrices|confusion", re.IGNORECASE)
+"""What the name of one holds."""
+
 _COUNTING_KEY = lazy_pattern(r"(?P<word>(?:[A-Za-z]{2,12}(?=[ _-]?\d))?)[ _-]?(?P<count>\d{1,15})")
 """The key of the row of an epoch or a step."""
 
@@ -206,8 +212,8 @@ def _key_of_rows(node: Mapping[str, Any]) -> str | None:
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:
-    if not node:
-        return
+    if not node or (_is_square(node) and _MATRIX.search(prefix)) or all(map(_is_square, node)):
+        return  # a confusion matrix, or one an epoch
     if all(map(_is_number, node)):
         yield from _of_numbers(node, prefix or name, None)
     elif all(isinstance(each, Mapping) for each in node):
@@ -218,6 +224,13 @@ def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterato
         for at, each in enumerate(node[:64]):
             if isinstance(each, (list, Mapping)):
                 yield from _series_below(each, f"{prefix}/{at}" if prefix else str(at), name, depth + 1)
+
+
+def _is_square(node: Any) -> bool:
+    """Return whether a value is a matrix of numbers with as many rows as columns."""
+    if not isinstance(node, list) or len(node) < MIN_MATRIX:
+        return False
+    return all(isinstance(row, list) and len(row) == len(node) and all(map(_is_number, row)) for row in node)
 
 
 def _of_tuples(points: Sequence[Sequence[float]], name: str) -> Iterator[Series]:

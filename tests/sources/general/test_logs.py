@@ -305,6 +305,22 @@ DOCUMENTS = {
         },
         ("training_history/eval_loss", 3, "0.25"),
     ),
+    "lists of metrics beside a confusion matrix of each epoch": (
+        "cl_results.json",
+        {
+            "train_metrics": {"loss": [0.5, 0.25, 0.125]},
+            "val_metrics": {"accuracy": [0.5, 0.75, 0.875], "confusion_matrix": [[[9, 1], [2, 8]]] * 3},
+        },
+        ("val_metrics/accuracy", 3, "0.875"),
+    ),
+    "lists of metrics below the names of methods, beside a matrix": (
+        "fl_results.json",
+        {
+            method: {"f1_matrix": [[0.9, 0.1], [0.2, 0.8]], "loss": [0.5, 0.25, 0.125]}
+            for method in ("iid", "non_iid")
+        },
+        ("non_iid/loss", 3, "0.125"),
+    ),
     "metrics of Sacred, each with its steps": (
         "metrics.json",
         {
