@@ -5,15 +5,10 @@ MeanIU: 0.0518, IoU of the classes: [0.636 0.311 0.002
 """
 
 from sentinel.common.lazy_pattern import lazy_pattern
-from sentinel.sources.readers.printed_numbers import NUMBER_ALONE
 
-_NUMBER = rf"(?:{NUMBER_ALONE}|\.\.\.)[\s,]{{1,40}}"
-_MAX_NUMBERS = 400
-"""On one line."""
+_SIGNS = frozenset("0123456789.+-eEnaif, \t\r")
+"""Of which numbers that stand in rows consist."""
 
-_BEGIN = lazy_pattern(rf"(?P<before>.*?)(?<!\[)\[[\s\[]{{0,80}}+(?:{_NUMBER}){{2,{_MAX_NUMBERS}}}")
-_GOES_ON = lazy_pattern(rf"\s{{0,80}}(?:{_NUMBER}){{1,{_MAX_NUMBERS}}}")
-_END = lazy_pattern(rf"\s{{0,80}}(?:{_NUMBER}){{0,{_MAX_NUMBERS}}}(?:{NUMBER_ALONE})?\s{{0,9}}\].*")
 _WORD = lazy_pattern(r"[^\W\d_]")
 
 
@@ -26,11 +21,20 @@ class Arrays:
     def read(self, line: str) -> str | None:
         """Return what a line says beside an array of several lines; None for nothing."""
         if self.is_open:
-            self.is_open = _GOES_ON.fullmatch(line + " ") is not None
-            if self.is_open or _END.fullmatch(line) is not None:
+            inside, end, _ = line.partition("]")
+            self.is_open = not end and _count_numbers(line) > 0
+            if self.is_open or (end and (not inside.strip() or _count_numbers(inside) > 0)):
                 return None
-        if "[" not in line or (begin := _BEGIN.fullmatch(line + " ")) is None:
+        before, bracket, inside = line.rpartition("[")
+        if not bracket or _count_numbers(inside) < 2:
             return line
         self.is_open = True
-        before: str = begin["before"]
+        before = before.rstrip("[ ")
         return before if _WORD.search(before) else None
+
+
+def _count_numbers(text: str) -> int:
+    """Return how many numbers a text holds that holds nothing else; 0 for another one."""
+    if not _SIGNS.issuperset(text) or not any(map(str.isdigit, text)):
+        return 0
+    return len(text.replace(",", " ").split())

@@ -11,7 +11,7 @@ MAX_PREFIX = 240
 """Characters of a line in which a logger may name the place in the program."""
 
 _PLACE = lazy_pattern(
-    r"[\[({<]?[\w./\\-]{0,200}\.py[\])]?(?:[\s,:|-]{0,3}[\[(]{0,2})"
+    r"[\[({<]?(?<![\w./\\-])[\w./\\-]{0,200}\.py[\])]?(?:[\s,:|-]{0,3}[\[(]{0,2})"
     r"(?:line(?:no)?[\s:=]{1,2}|L)?\d{1,5}(?![\d.])[\])}>]{0,2}"
 )
 _CLOCK = r"\d\d?:\d\d:\d\d(?:[.,]\d{1,9})?"

@@ -402,7 +402,8 @@ def _add_value(reading: Reading, name: str) -> None:
 
 def _with_metric(reading: Reading, name: str) -> str:
     """Return the name of a part of the data with the metric that stands before it, or before the parts that
-    came first: "LOSS train 0.3 valid 0.4", "loss: train 0.3, val 0.4".
+    came first: "LOSS train 0.3 valid 0.4", "loss: train 0.3, val 0.4". A batch within an epoch measures no
+    held-out data: it repeats the last evaluation.
     """
     if not name or phase(name) != name:
         metric = name.replace(phase(name) or "\0", "").strip(_TRIM)
@@ -411,7 +412,9 @@ def _with_metric(reading: Reading, name: str) -> str:
     metric = name_before(reading.before[: reading.before.rfind(name)])
     if says_metric(metric):
         reading.metric = metric
-    return f"{name} {reading.metric}" if reading.metric else name
+    kinds = {slot.kind for slot in reading.slots}
+    is_repeated = "epoch" in kinds and not kinds.isdisjoint(("step", "batch")) and "train" not in name.lower()
+    return f"{name} {reading.metric}" if reading.metric and not is_repeated else name
 
 
 def _add_to_heading(reading: Reading, name: str, kind: str | None, before: str) -> None:
