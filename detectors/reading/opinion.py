@@ -165,7 +165,8 @@ def with_rivals(claims: Sequence[str], bar: float = 1.0) -> list[Card]:
     are: a claim that another one told of is not told because that one has become stricter.
     """
     cards = [card_of(claim).raised(bar) for claim in claims]
-    return cards + [card_of(rival) for rival in {rival: None for card in cards for rival in card.yields_to}]
+    rivals = dict.fromkeys(rival for card in cards for rival in card.yields_to)
+    return cards + [card_of(rival) for rival in rivals]
 
 
 def _opinions(frame: pl.DataFrame, is_read: pl.Series, claims: Sequence[str], bar: float) -> pl.DataFrame:

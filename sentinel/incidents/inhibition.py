@@ -35,7 +35,6 @@ OF_THE_RUN = ""
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
 _NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
 """Claims about a loss and about a metric that say the same of a run."""
-
 _MOST_OF_WAIT = 0.5
 """Share of the steps until a trouble was found by which another one may begin earlier or later: the first
 evaluation comes after the first losses.
@@ -110,14 +109,15 @@ def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str,
 
 
 def _stood_still_with(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Return whether two detectors that ask whether a run ever learned found what goes on since its start,
-    and ``cause`` was not found later.
+    """Return whether a loss and a metric have stood still since the start of a run, and ``cause`` was not
+    found later.
     """
-    asks = all(_asks_whether_it_learned(detectors[one.detector]) for one in (cause, effect))
+    both = detectors[cause.detector], detectors[effect.detector]
+    asks = both[0].cause is not both[1].cause and all(map(_asks_whether_it_learned, both))
     later = max(cause.onset_step, effect.onset_step) - min(cause.onset_step, effect.onset_step)
     since_start = later <= _MOST_OF_WAIT * (effect.fired_step - effect.onset_step)
     is_first = cause.fired_step <= effect.fired_step
-    return asks and cause.detector != effect.detector and since_start and is_first
+    return asks and since_start and is_first
 
 
 def _asks_whether_it_learned(declaration: Declaration) -> bool:

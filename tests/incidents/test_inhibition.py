@@ -113,6 +113,20 @@ def test_a_run_that_never_learned_is_told_once_by_what_was_found_first(loss, met
     assert [name for name, incident in by_name.items() if incident.inhibited_by is None] == [told]
 
 
+def test_two_metrics_that_never_left_their_start_are_told_once_though_found_at_once():
+    detectors = {name: detector(name) for name in CLASSES}
+    names = "flat-loss-at-init", "loss-spike"
+    for name in names:
+        detectors[name] = replace(
+            detectors[name], reads=("metric-never-left-its-start",), cause=Cause.EVALUATION
+        )
+    ours = IncidentTracker(RUN, detectors)
+    of_card = {"evidence": {"level": 1.0, "card_points": 9.0}, "onset": lambda: (0, None)}
+    both = [changed(rows("..cccccc", name), **of_card) for name in names]
+    ours.advance([one for line in both for one in line])
+    assert sum(incident.inhibited_by is None for incident in ours.open()) == 1
+
+
 def test_a_card_and_what_explains_it_never_explain_each_other():
     """Each is of a class that explains the other, and the card begins first."""
     card = changed(rows("cccccc", "loss-divergence", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})

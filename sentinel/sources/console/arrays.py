@@ -1,7 +1,9 @@
 """Arrays of numbers that take several lines, as NumPy prints them: the IoU of each class, a confusion matrix.
 
-MeanIU: 0.0518, IoU of the classes: [0.636 0.311 0.002
- 0.031 0.000] 0.0518
+    MeanIU: 0.0518, IoU of the classes: [0.636 0.311 0.002
+     0.031 0.000] 0.0518
+
+Their numbers are neither rows of a table nor what the lines below them count.
 """
 
 from sentinel.common.lazy_pattern import lazy_pattern

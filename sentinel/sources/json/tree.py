@@ -212,7 +212,7 @@ def _key_of_rows(node: Mapping[str, Any]) -> str | None:
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:
-    if not node or (_is_square(node) and _MATRIX.search(prefix)) or all(map(_is_square, node)):
+    if not node or (_MATRIX.search(prefix) and _is_square(node)) or all(map(_is_square, node)):
         return  # a confusion matrix, or one an epoch
     if all(map(_is_number, node)):
         yield from _of_numbers(node, prefix or name, None)
