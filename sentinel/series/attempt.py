@@ -25,6 +25,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.asof_join import AsOfJoin, JoinRequest
 from sentinel.series.attempts import Points, finite
 from sentinel.series.buckets import Buckets, Floats
+from sentinel.series.carried import Carried
 from sentinel.series.derived import DERIVED
 from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.plan import Plans
@@ -58,6 +59,7 @@ class Attempt(msgspec.Struct, array_like=True):
     tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
     # the same with those without a finite point
     raw_tags: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    carried: Carried = msgspec.field(default_factory=Carried)
     context: AsOfJoin = msgspec.field(default_factory=AsOfJoin)
     joins: dict[str, Join] = msgspec.field(default_factory=dict)  # by spec and tag, or by derived signal
     # tag -> points that a tag yet to come may need
@@ -87,7 +89,7 @@ class Attempt(msgspec.Struct, array_like=True):
         self, arrived: Sequence[Points], specs: SeriesSpecs, plans: Plans
     ) -> Iterator[tuple[SeriesSpec, str, Window]]:
         """Yield the windows of the rows that new points complete, each with its spec and its judged tag."""
-        arrived = _points_in_order(arrived)
+        arrived = self.carried.without(_points_in_order(arrived))
         raw = _admitted(arrived, self.raw_tags)
         logged = _points_in_order(finite(arrived))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)

@@ -151,7 +151,7 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     return specs
 
 
-STATE = 26
+STATE = 27
 """A number to raise whenever what is stored of streams changes its form. An older state is read again."""
 
 

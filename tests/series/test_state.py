@@ -3,6 +3,7 @@
 from sentinel.series.asof_join import Sum
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Epochs, Points
+from sentinel.series.carried import Carried
 from sentinel.series.history import SeriesState
 from sentinel.series.pace import Clock
 from sentinel.series.roles.values import Values
@@ -14,16 +15,17 @@ from sentinel.series.stream import StreamState
 from sentinel.series.unmapped_shape import Life
 
 FORM = {
-    26: (
+    27: (
         "label unit position has_names attempts attempt plans units signals inventory_taker "
         "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
         "pace points profile_name tags",
-        "number sums tags raw_tags context joins partners series earlier left_out standings courses "
+        "number sums tags raw_tags carried context joins partners series earlier left_out standings courses "
         "stated_steps",
         "head_rows recent_rows sliced plotted count position earlier head recent coarse checkpoint stages",
         "step numbers columns lists",
         "tag signal step time position value",
         "waiting passed",
+        "tags recent verdicts",
         "buckets look",
         "total count end",
         "attempt began_again continues falls first last highest lowest first_step",
@@ -35,6 +37,6 @@ FORM = {
 
 
 def test_the_form_has_a_number_of_its_own():
-    stored = (Attempt, SeriesState, Rows, Points, Join, Standing, Sum, Epochs, Clock, Values, Life)
+    stored = (Attempt, SeriesState, Rows, Points, Join, Carried, Standing, Sum, Epochs, Clock, Values, Life)
     form = tuple(" ".join(state.__struct_fields__) for state in (StreamState, *stored))
     assert form == FORM[STATE]

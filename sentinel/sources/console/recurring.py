@@ -655,6 +655,7 @@ class RecurringLines:
         further.names = tuple(names[at] for at in rest)
         further.heading = plan.heading
         further.writer = writer
+        further.number = base.number
         further.make = make
         further.base = self._makes[f"{writer}\n{make}"]
         further.unit = "sure" if any(says_metric(name) for name in further.names) else "weak"
