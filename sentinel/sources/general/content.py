@@ -13,13 +13,13 @@ from itertools import pairwise
 import msgspec
 
 from sentinel.common.lazy_pattern import lazy_pattern
-from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
 from sentinel.sources.readers.printed_numbers import cell
 from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.words import counter, is_measure, may_be_metric, phase, says_metric, says_other
+from sentinel.sources.recurring.lines import RecurringLines
 
 MAX_SAMPLE = 1 << 16
 """Bytes of the beginning that are judged."""

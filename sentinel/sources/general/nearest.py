@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from sentinel.common.secrets import masked_text
-from sentinel.sources.console.recurring import MIN_LINES
 from sentinel.sources.readers.templates import Template, mask, template
+from sentinel.sources.recurring.record import MIN_LINES
 
 MAX_SHOWN = 160
 """Characters of the line that are shown."""

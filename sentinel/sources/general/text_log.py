@@ -13,11 +13,11 @@ import msgspec
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.console.passages import MAX_LINE, Passages
-from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv.delimited import Table
 from sentinel.sources.readers.growing import nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.readers.measured_rows import Row, Streams
 from sentinel.sources.readers.redrawn_lines import end_of_lines
+from sentinel.sources.recurring.lines import RecurringLines
 
 MIN_READ = 1 << 16
 """Bytes of a poll."""

@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from sentinel.sources.console.line_forms import LineForm
-from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.csv.delimited import Table
 from sentinel.sources.general.content import judge
 from sentinel.sources.general.text_log import TextLog
@@ -21,6 +20,7 @@ from sentinel.sources.readers.measured_rows import Laps
 from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.slots import read_slots
 from sentinel.sources.readers.templates import mask, template
+from sentinel.sources.recurring.lines import RecurringLines
 
 pytestmark = pytest.mark.slow
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from sentinel.sources.console.recurring import RecurringLines
-from tests.sources.console.restarting import rows_after_restarts
+from sentinel.sources.recurring.lines import RecurringLines
+from tests.sources.recurring.restarting import rows_after_restarts
 
 RNG = np.random.default_rng(0)
 EPOCHS = 8

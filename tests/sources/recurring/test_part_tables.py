@@ -1,7 +1,7 @@
 """Tables with a column for each part of the data, as AllenNLP prints one an epoch."""
 
-from sentinel.sources.console.recurring import RecurringLines
-from tests.sources.console.restarting import rows_after_restarts
+from sentinel.sources.recurring.lines import RecurringLines
+from tests.sources.recurring.restarting import rows_after_restarts
 
 EPOCHS = 8
 LOGGED = "2019-04-19 22:31:04,519 - INFO - allennlp.training.tensorboard_writer - "

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from sentinel.sources.console.recurring import RecurringLines
 from sentinel.sources.readers.measured_rows import Row
+from sentinel.sources.recurring.lines import RecurringLines
 
 
 def rows_after_restarts(lines: Iterable[bytes]) -> list[Row]:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sentinel.sources.console.recurring import RecurringLines
-from sentinel.sources.console.summaries import Summaries
-from tests.sources.console.restarting import rows_after_restarts
+from sentinel.sources.recurring.lines import RecurringLines
+from sentinel.sources.recurring.summaries import Summaries
 from tests.sources.reader import Reader
+from tests.sources.recurring.restarting import rows_after_restarts
 
 EPOCHS = 12
 

@@ -1,0 +1,1 @@
+"""Consoles of no known form: what recurs in them is a record."""
