@@ -38,6 +38,9 @@ _NAMES_OF_ROWS = frozenset(
 )
 """Words of which the name of a list of rows consists that says nothing of what the rows hold."""
 
+_TRAINING = frozenset({"train", "training"})
+"""Words of the name of an object of columns that say of which data they are, where there is no other one."""
+
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluation", "test", "dev"})
 """Words of the name of such a list that do."""
 
@@ -195,20 +198,38 @@ def _with_names(row: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> d
 
 
 def _key_of_rows(node: Mapping[str, Any]) -> str | None:
-    """Return the name of the list that holds the rows of a log, where it says nothing of what they hold.
+    """Return the name of the list that holds the rows of a log, where it says nothing of what they hold; or
+    of the object that holds the columns, each a list.
 
     Of several it is the one with the widest rows; none, where another one is of held-out data.
     """
-    lists = {
-        str(key): max(map(len, value))
-        for key, value in node.items()
-        if isinstance(value, list) and len(value) >= MIN_POINTS and all(isinstance(r, Mapping) for r in value)
-    }
+    lists = {str(key): width for key, value in node.items() if (width := _width(value))}
     words = {key: re.split(r"[\W_]+", key.lower()) for key in lists}
-    of_rows = [key for key in lists if _NAMES_OF_ROWS.issuperset(words[key])]
+    of_rows = [
+        key
+        for key in lists
+        if _NAMES_OF_ROWS.issuperset(words[key])
+        and not (isinstance(node[key], Mapping) and _TRAINING.issuperset(words[key]))
+    ]
     if not of_rows or not all(map(_HELD_OUT.isdisjoint, words.values())):
         return None
     return max(of_rows, key=lambda key: lists[key])
+
+
+def _width(value: Any) -> int:
+    """Return how many columns rows have, or lists that are columns; 0 of anything else."""
+    if (
+        isinstance(value, list)
+        and len(value) >= MIN_POINTS
+        and all(isinstance(row, Mapping) for row in value)
+    ):
+        return max(map(len, value))
+    columns = [*value.values()] if isinstance(value, Mapping) else []
+    return len(columns) if all(map(_is_column, columns)) else 0
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, list) and len(value) >= MIN_POINTS and all(map(_is_number, value))
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:

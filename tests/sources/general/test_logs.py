@@ -303,7 +303,7 @@ DOCUMENTS = {
                 "epoch_times": [8.5, 8.25, 8.5],
             },
         },
-        ("training_history/eval_loss", 3, "0.25"),
+        ("eval_loss", 3, "0.25"),
     ),
     "lists of metrics beside a confusion matrix of each epoch": (
         "cl_results.json",
@@ -348,6 +348,19 @@ DOCUMENTS = {
         "reward_history.json",
         {"columns": ["step", "reward"], "data": [[10 * n, n / 4] for n in range(1, 5)]},
         ("reward", 40, "1.0"),
+    ),
+    "columns below a name that says nothing": (
+        "ppo_metrics.json",
+        {
+            "config": {"gamma": 0.99},
+            "history": {"env_steps": [10, 20, 30], "value_loss": [2.0, 1.0, 0.5], "heldout_sr": [0, 0, 1]},
+        },
+        ("value_loss", 30, "0.5"),
+    ),
+    "columns of the training": (
+        "ppo_metrics.json",
+        {"config": {"gamma": 0.99}, "train": {"loss": [2.0, 1.0, 0.5], "accuracy": [0.25, 0.5, 0.75]}},
+        ("train/accuracy", 3, "0.75"),
     ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
