@@ -23,10 +23,13 @@ import msgspec
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, PollResult, Run, Source
 from sentinel.sources.console.passages import MAX_LINE
+from sentinel.sources.console.shapes import OF_ANY_PROGRAM
 from sentinel.sources.readers.files import open_log
 from sentinel.sources.readers.growing import Mark, Read, nothing_new, read_lines, read_rest, unreadable
+from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.sniffing import is_of_tracker, remembered
 from sentinel.sources.readers.two_readers import TwoReaders
+from sentinel.sources.readers.words import says_metric
 from sentinel.sources.registry import formats
 
 if TYPE_CHECKING:
@@ -57,6 +60,8 @@ _KNOWN_FORMS = frozenset(
     }
 )  # fmt: skip
 """Forms of consoles that have a reader of their own. All others are read as lines that recur."""
+
+_LINE_OF_DEEPSPEED = lazy_pattern(rb"^\[[\d :,-]{19,26}\] \[[A-Z]+\] \[\w{1,80}\.py:.*", re.MULTILINE)
 
 _REQUIREMENTS = "requirements.txt"  # beside each run of W&B
 
@@ -91,7 +96,9 @@ def run_in(path: Path) -> Run | None:
 
 
 def _console_run(path: Path) -> Run:
-    return Run(path, FORMAT, Console(path, _proof(path) not in _KNOWN_FORMS), has_parallel_streams=True)
+    proof = _proof(path)
+    is_general = proof not in _KNOWN_FORMS or (proof in OF_ANY_PROGRAM and _has_metrics_of_its_own(path))
+    return Run(path, FORMAT, Console(path, is_general), has_parallel_streams=True)
 
 
 @dataclass(frozen=True)
@@ -160,13 +167,34 @@ def _proof(path: Path) -> str:
     """
     try:
         with open_log(path) as file:
-            if proof := _is_plain(path, file.read(_SNIFFED), with_rows=True):
+            proof = _is_plain(path, file.read(_SNIFFED), with_rows=True)
+            if _is_enough(proof):
                 return proof
             size = file.seek(0, os.SEEK_END)
             file.seek(max(_SNIFFED, size - _SNIFFED))
-            return _is_plain(path, file.read(_SNIFFED), with_rows=False)
+            proof_at_end = _is_plain(path, file.read(_SNIFFED), with_rows=False)
+            return proof_at_end if _is_enough(proof_at_end) else proof or proof_at_end
     except OSError:
         return ""
+
+
+@remembered
+def _has_metrics_of_its_own(path: Path) -> bool:
+    """Return whether lines that recur name metrics, without those that DeepSpeed prints."""
+    from sentinel.sources.recurring.lines import RecurringLines  # slow to import
+
+    try:
+        with open_log(path) as file:
+            head = _LINE_OF_DEEPSPEED.sub(b"", file.read(_SNIFFED))
+    except OSError:
+        return False
+    rows = RecurringLines().read(head[: end_of_lines(head)])
+    return any(says_metric(name) for row in rows for name in row.names)
+
+
+def _is_enough(proof: str) -> bool:
+    """Return whether a form tells what reads the metrics of a console."""
+    return bool(proof) and proof not in OF_ANY_PROGRAM
 
 
 @remembered
@@ -185,7 +213,7 @@ def _is_plain(path: Path, piece: bytes, with_rows: bool) -> str:
     text = _console_text(path, {}, False)
     start = 0
     while consumed := text.parse(piece[start:], 0, text.count + _FEW):
-        if text.proof or (with_rows and text.has_rows):
+        if _is_enough(text.proof) or (with_rows and text.has_rows):
             return text.proof or "rows"
         start += consumed
     return text.proof

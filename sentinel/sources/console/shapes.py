@@ -42,6 +42,9 @@ COUNT = "count"
 IN_EPOCH = ("batch", "part of all")
 """The shapes of lines that tell only the batch within an epoch."""
 
+OF_ANY_PROGRAM = frozenset({"deepspeed", "deepspeed overflow", "deepspeed speed"})
+"""The shapes of lines that stand beside the metrics of a program, whatever shape those have."""
+
 SHAPES = (
     Shape(KERAS, lazy_pattern(r"^\s{0,9}(\d{1,15})/\1 (?:\[=+\] |━+ )?(?:- )?\d{1,9}m?s(?!\w)")),
     Shape(

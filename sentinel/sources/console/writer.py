@@ -24,7 +24,7 @@ from sentinel.sources.console.passages import seconds
 from sentinel.sources.console.pending_rows import Waiting
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.results import TrialResults
-from sentinel.sources.console.shapes import IN_EPOCH, KERAS
+from sentinel.sources.console.shapes import IN_EPOCH, KERAS, OF_ANY_PROGRAM
 from sentinel.sources.console.splits import begun_part, begun_results, of_part, result_of
 from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, named
 
@@ -32,13 +32,15 @@ _MAX_ROWS = 500  # of a table
 
 
 class _Shapes(Counter[str]):
-    """How many lines have each shape. ``proof`` is the first shape that two lines have."""
+    """How many lines have each shape. ``proof`` is the first shape that two lines have, other than those
+    which DeepSpeed prints beside the metrics of any program.
+    """
 
     proof = ""
 
     def __setitem__(self, shape: str, count: int) -> None:
         super().__setitem__(shape, count)
-        if count > 1 and not self.proof:
+        if count > 1 and (not self.proof or self.proof in OF_ANY_PROGRAM):
             self.proof = shape
 
 

@@ -557,3 +557,47 @@ def test_a_late_value_of_which_the_bar_showed_nothing_is_not_lost(tmp_path):
     ]
     points = read(log(tmp_path, *lines)).points
     assert [p for p in points if p[0] == "val_loss"] == [("val_loss", n, f"{9 - n}.0") for n in (0, 1, 2)]
+
+
+OVERFLOW = (
+    "[2023-04-18 08:48:09,105] [INFO] [loss_scaler.py:181:update_scale] [deepspeed] OVERFLOW! Rank 0 "
+    "Skipping step. Attempted loss scale: 32768, reducing to 16384"
+)
+STEP_OF_DEEPSPEED = (
+    "[2023-04-18 08:48:09,378] [INFO] [logging.py:96:log_dist] [Rank 0] step={0}, skipped=2, lr=[1e-05], "
+    "mom=[(0.9, 0.95)]"
+)
+
+
+def tags(path: Path) -> set[str]:
+    reader = Reader(path)
+    return {tag for tag, *_ in reader.poll(1000).points}
+
+
+def test_the_metrics_of_a_program_are_read_beside_what_deepspeed_prints(tmp_path):
+    """DeepSpeed-Chat tells the reward on a line of its own, below that of the step."""
+    lines = [
+        line
+        for step in range(1, 9)
+        for line in (
+            OVERFLOW,
+            f"epoch: 0|step: {step}|ppo_ep: 1|act_loss: 0.2{step}|cri_loss: 0.1{step}|unsuper_loss: 0.0",
+            f"average reward score: 0.{step}1",
+            STEP_OF_DEEPSPEED.format(step),
+        )
+    ]
+    assert {"act_loss", "average reward score", "skipped"} <= tags(log(tmp_path, *lines))
+
+
+def test_a_known_form_is_looked_for_behind_what_deepspeed_prints(tmp_path):
+    """Its lines tell nothing of how a program prints its metrics."""
+    lines = [OVERFLOW, OVERFLOW, *(f"{{'loss': 0.{step}, 'epoch': {step}.0}}" for step in range(1, 9))]
+    path = log(tmp_path, *lines)
+    (run,) = discover([path]).runs
+    assert not run.source.is_general
+    assert "loss" in tags(path)
+
+
+def test_a_log_of_deepspeed_alone_has_its_own_reader(tmp_path):
+    path = log(tmp_path, OVERFLOW, OVERFLOW, *map(STEP_OF_DEEPSPEED.format, range(1, 9)))
+    assert {"loss_scale", "skipped_steps"} <= tags(path)
