@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named, rounds_of
 from sentinel.sources.readers.splits import PART_KEYS
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -50,6 +50,11 @@ class Header(msgspec.Struct, frozen=True, dict=True):
     def epoch(self) -> int | None:
         """The column that counts the epochs."""
         return self._column(EPOCH_KEYS)
+
+    @cached_property
+    def round(self) -> int | None:
+        """The column that counts the epochs or episodes within which the steps may be counted."""
+        return None if self.step is None else self._column(rounds_of(self.names[self.step]))
 
     @cached_property
     def index(self) -> int | None:

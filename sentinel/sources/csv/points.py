@@ -5,6 +5,7 @@ bounded, so that reading in many pieces gives the same points as reading in one.
 """
 
 import hashlib
+import math
 from functools import lru_cache
 from itertools import chain
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header
-from sentinel.sources.readers.plain import plain_times, whole
+from sentinel.sources.readers.plain import MAX_STEP, plain_times, whole
 from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
 from sentinel.sources.readers.words import counter
@@ -26,12 +27,16 @@ class CsvAxis(msgspec.Struct):
 
     A row without a step belongs to the last step. If an epoch is a fraction, such as 0.5, the rows are
     numbered from there on, even if later epochs are whole. So they are from where an index does not rise.
+    Steps that fall wherever an epoch or an episode ends count within it, and are counted over all of them.
     """
 
     rows: int = 0
     last: int = 0
     numbered: bool = False
     counts_rows: bool = False  # what looked like the step fell: it is the length of an episode
+    round: float | None = None  # the last epoch or episode that steps may be counted within
+    highest: int = 0  # step of this round, as written
+    offset: int = 0  # steps of the rounds before
 
     def steps(self, header: Header, rows: CsvRows) -> NDArray[np.int64]:
         """Return the steps of the next rows."""
@@ -51,6 +56,8 @@ class CsvAxis(msgspec.Struct):
             return self._onwards(steps, before if has_begun else int(steps[0]) - 1 if count else 0, 1)
         if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
             return self._onwards(steps, before if has_begun else int(steps[0]) if count else 0)
+        if header.round is not None:
+            return self._over_rounds(steps, rows.values[:, header.round])
         if header.step is None:
             fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):
@@ -70,6 +77,27 @@ class CsvAxis(msgspec.Struct):
             self.counts_rows = True
             self.last = int(steps[-1]) if len(steps) else before
         return steps
+
+    def _over_rounds(self, steps: NDArray[np.int64], rounds: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the steps over all rounds, if they begin anew wherever a round follows another."""
+        if not len(steps):
+            return steps
+        rounds = rounds.copy()
+        known = np.maximum.accumulate(np.where(np.isfinite(rounds), np.arange(len(rounds)), -1))
+        rounds = np.where(known >= 0, rounds[known], math.nan if self.round is None else self.round)
+        starts = np.flatnonzero(np.diff(rounds, prepend=math.nan) != 0)
+        highest = np.maximum.reduceat(steps, starts).tolist()
+        offsets = []
+        for count, first, top in zip(rounds[starts].tolist(), steps[starts].tolist(), highest, strict=True):
+            if self.round is not None and count < self.round:
+                self.offset = 0
+            elif self.round is not None and count > self.round and first < self.highest:
+                self.offset = min(self.offset + self.highest, MAX_STEP)
+            self.highest = max(top, self.highest) if count == self.round else top
+            self.round = count if math.isfinite(count) else self.round
+            offsets.append(self.offset)
+        lengths = np.diff(starts, append=len(steps))
+        return np.minimum(steps + np.repeat(np.array(offsets, np.int64), lengths), MAX_STEP)
 
     def _carried(self, values: NDArray[np.float64], whole: NDArray[np.bool_]) -> NDArray[np.int64]:
         if not len(values):

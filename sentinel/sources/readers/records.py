@@ -8,7 +8,7 @@ bounded, so that reading in many pieces gives the same points as reading in one.
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
 from itertools import compress
@@ -58,6 +58,9 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 """Those of `STEP_KEYS` that may be the length of an episode."""
 
 EPOCH_KEYS = ("epoch",)
+
+_ROUND_KEYS = (*EPOCH_KEYS, "episode", "episode_id")
+_WITHIN_ROUNDS = frozenset({"step", "iter", "iteration"})
 TIME_KEYS = ("wall_time", "wall time", "walltime", "timestamp", "_timestamp", "time", "date")
 
 _AXIS_KEYS = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
@@ -86,6 +89,11 @@ def is_metrics(record: Mapping[str, Any]) -> bool:
     """Return whether this is surely a line of a metric log, because it has a step and a number."""
     has_number = any(_KIND[type(value)] == _NUMERIC for value in record.values())
     return has_number and named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None
+
+
+def rounds_of(step: str) -> Sequence[str]:
+    """Return names of what may be counted above ``step``, which begins anew in each of them."""
+    return _ROUND_KEYS if step.lower() in _WITHIN_ROUNDS else ()
 
 
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:

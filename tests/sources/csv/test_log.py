@@ -67,6 +67,10 @@ def test_however_it_is_written(tmp_path, text):
         ("loss", ["1", "2"], [1, 2]),
         ("episode,reward,steps", ["0,1,20", "1,1,9"], [0, 1]),
         ("step,loss", ["3,1", "4,1", "1,1"], [3, 4, 1]),
+        ("epoch,iteration,loss", ["0,5,1", "0,9,1", "1,5,1", "1,9,1", "2,5,1"], [5, 9, 14, 18, 23]),
+        ("Episode,Step,Reward", ["1,1,0", "1,2,0", "2,1,0", ",2,0", "3,1,0"], [1, 2, 3, 4, 5]),
+        ("epoch,step,loss", ["0,5,1", "1,10,1", "2,15,1", "1,10,1"], [5, 10, 15, 10]),
+        ("epoch,step,loss", ["1,1,1", "1,2,1", "2,1,1", "1,1,1", "1,2,1", "2,1,1"], [1, 2, 3, 1, 2, 3]),
     ],
 )
 def test_what_counts_the_steps(tmp_path, header, rows, steps):
