@@ -58,7 +58,8 @@ _OF_A_LIBRARY = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]pyt
 _EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:\([A-Za-z_][\w.]{0,150}\))?(?::\s|:?$)")
 """The last line of a traceback. Ray names the exception of a task in parentheses."""
 _CAUGHT = lazy_pattern(
-    r"\b(?:ERROR|WARN|WARNING|CRITICAL)\b|Exception (?:ignored )?in|Logging error"
+    r"\b(?:ERROR|WARN|WARNING|CRITICAL)\b(?!:\d{1,3}@)"  # but not "WARN:0@7.5", as OpenCV begins, in C++
+    r"|Exception (?:ignored )?in|Logging error"
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
 _WARNING = lazy_pattern(r"\b(?:WARN|WARNING)\b")

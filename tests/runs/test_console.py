@@ -275,6 +275,12 @@ def test_a_traceback_of_a_rank_follows_on_the_bar_of_another(prefix, bar):
     assert [text for _, text, *_ in said(f"begun\n{bar}{of_rank(prefix)}")] == [ERROR]
 
 
+def test_a_warning_of_opencv_announces_no_exception():
+    warning = "[ WARN:0@283.754] global loadsave.cpp:278 findDecoder imread_('7.jpg'): can't open/read file\n"
+    assert [text for _, text, _, _ in said(warning + TRACEBACK + "ValueError: x")] == ["ValueError: x"]
+    assert said(warning.replace("WARN:0@283.754", "WARN") + TRACEBACK + "ValueError: x") == []
+
+
 def test_a_warning_before_lines_with_metrics_announces_no_exception():
     console = ConsoleState()
     before = lines(TORCHRUN)

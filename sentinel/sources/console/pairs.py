@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.printed import NUMBER, number
+from sentinel.sources.readers.listed import one_by_one
 from sentinel.sources.readers.thresholds import plain_thresholds
 from sentinel.sources.readers.words import is_rounded_away, without_remarks
 
@@ -89,7 +90,7 @@ def pairs(text: str, names: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     A percentage becomes a share, and milliseconds become seconds. Of a list, only the first value of an
     optimizer's groups counts.
     """
-    text = without_remarks(text)
+    text = one_by_one(without_remarks(text))
     for spelling, plain in _SPELLINGS:
         text = text.replace(spelling, plain)
     if "@" in text and "95" in text:

@@ -8,6 +8,7 @@ from functools import lru_cache
 import msgspec
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.sources.readers.listed import one_by_one
 from sentinel.sources.readers.prefixes import without_places
 from sentinel.sources.readers.printed_numbers import NUMBER
 from sentinel.sources.readers.slots import (
@@ -147,6 +148,7 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = plain_thresholds(line)
     if "/" in line:
         line = _SEVERAL.sub(_one_by_one, line)
+    line = one_by_one(line)
     if "%)" in line:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:

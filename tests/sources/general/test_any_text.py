@@ -70,6 +70,7 @@ HOSTILE = [
     "1.1." * 2000,
 ]
 
+OF_NAMES = {"precision": "0.8", "recall": "0.7", "F1": "0.75"}
 OF_EPISODE = {"Total Reward": "2.5", "Steps": "40"}
 OF_VALIDATION = {"Validation mIoU": "0.4"}
 NAMES = [
@@ -128,6 +129,8 @@ NAMES = [
         "mean/median reward 3.5/3.0, min/max reward 1.0/9.0",
         {"mean reward": "3.5", "median reward": "3.0", "min reward": "1.0", "max reward": "9.0"},
     ),
+    ("step 20: precision, recall, F1: 0.8, 0.7, 0.75", {"step": "20"} | OF_NAMES),
+    ("Test loss, acc: (0.3, 55.5%)", {"Test loss": "0.3", "Test acc": "55.5"}),
     ("Epoch 3 train/val loss: 0.3/0.4", {"train loss": "0.3", "val loss": "0.4"}),
     ("epoch 3/100 step 20/300 loss 0.3", {"step": "20", "loss": "0.3"}),
     ("Episode 3/90 | Total Reward: 2.5 | Steps: 40", {"Episode": "3", "max_steps": "90"} | OF_EPISODE),
