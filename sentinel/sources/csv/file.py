@@ -29,7 +29,7 @@ from sentinel.sources.readers.growing import (
     unreadable,
 )
 from sentinel.sources.readers.problems import skipped
-from sentinel.sources.readers.splits import ONLY_A_PART
+from sentinel.sources.readers.splits import ONLY_A_PART, of_file, part_of_file
 from sentinel.sources.readers.words import says_metric
 
 MAX_LINE = 4 << 20
@@ -45,7 +45,7 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
     """Return the header with the tags that an export hides.
 
     TensorBoard puts the tag into the file name, and so do people whose `loss.csv` has a column "value", or
-    the columns "train" and "val".
+    the columns "train" and "val". In `val_log.csv` a loss is that of the validation.
     W&B puts the name of the run before the tag. In W&B's export of several runs the names of the runs stay,
     because the columns are different series.
     """
@@ -63,6 +63,8 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
         names = [name.partition(" - ")[2] or name for name in names]
     elif says_metric(path.stem):
         names = [f"{path.stem} {name}" if ONLY_A_PART.fullmatch(name) else name for name in names]
+    part = part_of_file(path.stem)
+    names = [of_file(name, part) if says_metric(name) else name for name in names]
     return replace(header, names=names)
 
 

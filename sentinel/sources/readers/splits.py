@@ -27,6 +27,7 @@ ONLY_A_PART = lazy_pattern(
 """Names of columns that say of which data a metric is, or that it is the whole, and not which metric."""
 
 _OF_NO_PART = ("lr", "learning_rate")
+_OF_TRAINING = lazy_pattern(r"(?<![a-z])tr(?:ai)?n", re.IGNORECASE)
 
 
 def held_out(text: str) -> str:
@@ -39,6 +40,17 @@ def of_part(name: str, part: str) -> str:
     """Return a metric's name with the part, unless it has a part or is that of a learning rate."""
     match = _NAMED_PART.search(COMPARED.sub("", name))
     return name if name.lower() in _OF_NO_PART or match else f"{part}/{name}"
+
+
+def part_of_file(stem: str) -> str:
+    """Return the held-out part of the data that the name of a file begins with, in lower case."""
+    part = _NAMED_PART.match(stem)
+    return part[0].lower() if part and not _OF_TRAINING.search(stem) else ""
+
+
+def of_file(name: str, part: str) -> str:
+    """Return the name that a metric has in a file of that part of the data."""
+    return name if not part or _OF_TRAINING.search(name) else of_part(name, part)
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:
