@@ -370,7 +370,7 @@ def _is_log_of_series(
         or (is_of_metric and (not columns.has_names or len(series) == 1))
         or ((file_speaks or _METRICS_NAME.search(stem)) and not columns.has_names and _has_fractions(series))
         or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
-        or (counts and _has_splits(words))
+        or ((counts or (kind is Kind.TREE and _METRICS_NAME.search(stem))) and _has_splits(words))
         or (kind is Kind.TREE and len(words) >= MIN_OF_LISTS and _are_lists_of_metrics(series))
         or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
     )

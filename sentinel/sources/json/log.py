@@ -1,8 +1,8 @@
 """A JSON document that is a log: a list of objects, or lists of equal length by name (Keras's history).
 
-The list, or the lists by name, may lie below a name such as `log_history` or `history`, among other things,
-as in a state of HF's Trainer under another file name. The lists by name may lie below any name that comes
-first, `{"train": {"loss": [...]}}`, or be objects as pandas writes them, `{"loss": {"0": 1.5, "1": 1.25}}`.
+The list may lie below a name such as `log_history`, as in a state of HF's Trainer under another file name.
+The lists by name may lie below one more name, `{"train": {"loss": [...]}}`, or be objects as pandas writes
+them, `{"loss": {"0": 1.5, "1": 1.25}}`.
 
 Only files count whose beginning plainly is a log; a summary, a result or a configuration is none. Less is
 asked of a file with the name of a log.
@@ -37,11 +37,7 @@ _NUMBERS_FIELD = lazy_pattern(_JSON_FIELD + r"\[\s*(?=-?[\dNI])")
 _COLUMN = lazy_pattern(_JSON_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
 _WRAPPERS = ("log_history", "history", "logs", "metrics")
 _LIST = lazy_pattern(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
-_LISTS = lazy_pattern(
-    rf'\s*\{{(?:\s*(?:{_JSON_FIELD}\{{\s*)?|.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*\{{\s*)'
-    rf"(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})",
-    re.DOTALL,
-)
+_LISTS = lazy_pattern(rf"\s*\{{\s*(?:{_JSON_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:

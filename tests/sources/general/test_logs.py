@@ -357,6 +357,15 @@ DOCUMENTS = {
         },
         ("value_loss", 30, "0.5"),
     ),
+    "columns of both parts of the data, some with names that say nothing": (
+        "metrics_unet.json",
+        {
+            "best": 0.5,
+            "last": {"loss": 0.25},
+            "history": {"train_loss": [1.0, 0.5, 0.25], "val_loss": [2.0, 1.0, 0.5], "val_prec": [0, 0, 1]},
+        },
+        ("val_loss", 3, "0.5"),
+    ),
     "columns of the training": (
         "ppo_metrics.json",
         {"config": {"gamma": 0.99}, "train": {"loss": [2.0, 1.0, 0.5], "accuracy": [0.25, 0.5, 0.75]}},

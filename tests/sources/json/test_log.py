@@ -43,7 +43,6 @@ def test_which_files_count(tmp_path):
         "yes/metrics.json": '[\n{"step": 1, "x": 2}\n]',
         "yes/log_history.json": '[{"epoch": 1, "learning_rate": 0.1',
         "yes/wrapped_history.json": '{"model": "a", "history": [{"epoch": 1, "loss": 0.5}]}',
-        "yes/metrics_unet.json": '{"best": 0.8, "last": {"loss": 0.4}, "history": {"loss": [0.5, 0.4]}}',
         "yes/training_logs.json": '{"best_metric": null, "log_history": [{"loss": 2, "step": 5}]}',
         "yes/parts_log.json": '{"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}',
         "yes/pandas_log.json": '{"epoch": {"0": 1, "1": 2}, "loss": {"0": 0.5, "1": 0.4}}',
