@@ -88,6 +88,8 @@ class Columns:
 
 def _value(name: str, cell: str) -> float | None:
     """Return the number of a cell: of a list the sum of the parts of a loss, or else the only one."""
+    if cell.endswith("%") and (percent := number(cell[:-1])) is not None:
+        return percent / 100
     if not (cell.startswith("[") and cell.endswith("]")):
         return number(cell)
     parts = [part for text in cell[1:-1].split(",") if (part := number(text.strip())) is not None]

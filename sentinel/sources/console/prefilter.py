@@ -11,6 +11,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from sentinel.sources.console.splits import LEVELLED
+
 _LINE_COLUMN = "line"
 
 _OF_METRICS = (
@@ -48,7 +50,9 @@ _COUNTED_LINE = (
 _LINE_BEGIN = r"^(?:\x1b\[[0-9;]*m|\[\w{1,30}\]:? ?|\([^)]{1,120}\) ?)*[ \t]{0,9}"  # and a process
 _IN_TABLE = _LINE_BEGIN + "[|│┃]"
 _IN_COLUMNS = (
-    _LINE_BEGIN + r"(?:(?:\d{1,15}| {0,20}all) {2}|(?:[|│┃] {0,9})?\d{1,15}(?:/\d{1,15})? {0,9}[|│┃])"
+    _LINE_BEGIN
+    + rf"(?:{LEVELLED})?"
+    + r"(?:(?:\d{1,15}| {0,20}all) {2}|(?:[|│┃] {0,9})?\d{1,15}(?:/\d{1,15})? {0,9}[|│┃])"
 )
 
 

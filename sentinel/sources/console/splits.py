@@ -55,11 +55,23 @@ _LOGGED = lazy_pattern(
 )
 """What a logger puts before a message."""
 
+_DATED = r"[\[(]?\d[\d:.,/ TZ+-]{5,40}[\])]?[ |:-]{1,3}(?:[\w.]{1,80} - )?"
+LEVELLED = rf"{_DATED}\[?(?:INFO|DEBUG|WARNING)\b\]?[ |:-]{{1,5}}"
+"""The time and the level before a message, which may be the row of a table."""
+
+_LEVELLED = lazy_pattern(LEVELLED)
+
 
 def message_at(line: str) -> int:
     """Return the place behind what a logger puts before a message."""
     prefix = _LOGGED.match(line)
     return prefix.end() if prefix else 0
+
+
+def without_level(line: str) -> str:
+    """Return a line without the time and the level that a logger puts before a message."""
+    levelled = _LEVELLED.match(line)
+    return line[levelled.end() :] if levelled else line
 
 
 def begun_part(line: str) -> str:

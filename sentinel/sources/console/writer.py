@@ -25,7 +25,7 @@ from sentinel.sources.console.pending_rows import Waiting
 from sentinel.sources.console.printed import Record, kept, number, restored
 from sentinel.sources.console.results import TrialResults
 from sentinel.sources.console.shapes import IN_EPOCH, KERAS, OF_ANY_PROGRAM
-from sentinel.sources.console.splits import begun_part, begun_results, of_part, result_of
+from sentinel.sources.console.splits import begun_part, begun_results, of_part, result_of, without_level
 from sentinel.sources.readers.records import STEP_KEYS, Records, is_metrics, named
 
 _MAX_ROWS = 500  # of a table
@@ -128,7 +128,7 @@ class PrintedMetrics:
         if (
             self._parse_result(text)
             or self._parse_table(stripped)
-            or self._parse_columns(stripped)
+            or self._parse_columns(without_level(stripped))
             or self._parse_block(text)
             or self._parse_epoch_title(stripped)
         ):

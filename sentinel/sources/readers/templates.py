@@ -98,8 +98,8 @@ _ORDINAL = lazy_pattern(r"第\s?(\d{1,9})\s?(?:/\s?(\d{1,9})\s?)?(?:个\s?)?(轮
 _COUNTED = {"轮": "epoch", "回合": "episode", "代": "generation", "步": "step", "epoch": "epoch"}
 """How Chinese texts count: "第3轮" is the third epoch."""
 
-_SPANS = lazy_pattern(r"SpanFPreRecMetric: f=(\S{1,20}), pre=(\S{1,20}), rec=(\S{1,20})")
-"""What fastNLP measured of the names in texts."""
+_SPANS = lazy_pattern(r"(?:Span|Classify)FPreRecMetric: f=(\S{1,20}), pre=(\S{1,20}), rec=(\S{1,20})")
+"""What fastNLP measured of the names in texts, or of classes."""
 
 _EVALUATED = "Saving dict for global step "
 """How TensorFlow's estimators begin the results of an evaluation."""
@@ -153,7 +153,7 @@ def mask(line: str) -> tuple[str, list[str]]:
         line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
     if "   " in line:
         line = _PAD.sub("  ", line)
-    if "SpanFPreRecMetric" in line:
+    if "FPreRecMetric" in line:
         line = _SPANS.sub(r"dev f1: \1, dev precision: \2, dev recall: \3", line)
     if _EVALUATED in line:
         line = line.replace(_EVALUATED, "eval at global step ")

@@ -245,6 +245,12 @@ TABLES = {
         "|   1/9 |     0.4930 |   0.309 |",
         "|   2/9 |     0.4830 |   0.319 |",
     ],
+    "logger": [
+        "2026-04-07 22:55:52,418 - INFO - Epoch    | Train Loss    | Acc     | FPR    ",
+        "2026-04-07 22:55:52,418 - INFO - -------------------------------------",
+        "2026-04-07 22:56:10,900 - INFO - 1        | 0.4829  | 77.68%  | 0.00   ",
+        "2026-04-07 22:56:30,286 - INFO - 2        | 0.4748  | 77.76%  | 0.01   ",
+    ],
 }
 
 
@@ -253,13 +259,14 @@ TABLES = {
 def test_tables_with_a_column_for_each_metric(tmp_path, name):
     points = Reader(log(tmp_path, ["Training", *TABLES[name], "saved 3 files"])).poll().points
     losses = {"fastai": "train_loss", "skorch": "train_loss", "spacy": "LOSS TAGGER"}
-    losses |= {"bars": "Train Loss", "frame": "Train Loss"}
+    losses |= {"bars": "Train Loss", "frame": "Train Loss", "logger": "Train Loss"}
     expected = {
         "fastai": [(0, "0.834567"), (1, "0.434567")],
         "skorch": [(1, "0.6868"), (2, "0.6068")],
         "spacy": [(0, "72.0"), (20, "822.6")],
         "bars": [(1, "0.01493"), (2, "nan")],
         "frame": [(1, "0.493"), (2, "0.483")],
+        "logger": [(1, "0.4829"), (2, "0.4748")],
     }
     assert [(step, value) for tag, step, value in points if tag == losses[name]] == expected[name]
 

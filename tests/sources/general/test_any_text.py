@@ -150,6 +150,10 @@ NAMES = [
         "SpanFPreRecMetric: f=0.5, pre=0.4, rec=0.6",
         {"dev f1": "0.5", "dev precision": "0.4", "dev recall": "0.6"},
     ),
+    (
+        "ClassifyFPreRecMetric: f=0.5, pre=0.4, rec=0.6",
+        {"dev f1": "0.5", "dev precision": "0.4", "dev recall": "0.6"},
+    ),
     ("LOSS train 0.3 valid 0.4", {"LOSS train": "0.3", "valid LOSS": "0.4"}),
     (
         "loss: train 0.3, val 0.4 | acc: train 0.5, val 0.6",
