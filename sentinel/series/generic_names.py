@@ -240,8 +240,8 @@ _SPEEDS: Mapping[str, Meaning] = {
         Signal.STEP_TIME
     ),
     "(step|iter|iteration) time( s| sec| seconds)?": Meaning(Signal.STEP_TIME),
-    "batch cost": Meaning(Signal.STEP_TIME),  # PaddlePaddle
-    "(data|reader) cost": Meaning(Signal.DATA_TIME),
+    "(avg )?batch cost": Meaning(Signal.STEP_TIME),  # PaddlePaddle
+    "(avg )?(data|reader) cost": Meaning(Signal.DATA_TIME),
     f"ms (per )?({_STEP_WORDS})|(step|iter|iteration) time ms": Meaning(Signal.STEP_TIME, 0.001),
 }
 _BEFORE_SPEEDS = "(?:(?:train|training|perf|performance|time|timing|timings|speed|charts|metrics|stats) )*"

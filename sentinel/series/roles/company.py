@@ -37,6 +37,7 @@ _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td l
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _OF_EPISODES = frozenset({"l", "eps", "epsilon"})
 _SCORES = (("score",), ("scores",))
+_OF_ERRORS = frozenset({"mse", "rmse", "mae", "mape"})
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
 _OF_A_PARTICIPANT = "it stands beside the number of a participant of federated training"
@@ -401,11 +402,20 @@ def _scores(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, R
     """Yield the scores of a run that trains no agent, as metrics."""
     if trains_an_agent(all_series, roles):
         return
+    errors = [series for series in all_series if not _OF_ERRORS.isdisjoint(series.reading.words)]
     for series in all_series:
         role = roles.get(series.key)
-        if _is_reward(role) and role is not None:
+        if series.reading.words in _SCORES and _is_of_any_direction(series, errors):
+            yield series.key, None
+        elif _is_reward(role) and role is not None:
             why = "a score, and no agent is trained"
             yield series.key, replace(role, measure=Measure.METRIC, source=Source.COMPANY, why=why)
+
+
+def _is_of_any_direction(score: Series, errors: Sequence[Series]) -> bool:
+    """Return whether a score is no share and stands beside an error: it may be a penalty for errors."""
+    is_share = score.values.is_share or score.values.is_percent
+    return not is_share and any(_same_row(score, error) for error in errors)
 
 
 def _losses_of_adversaries(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:

@@ -309,6 +309,13 @@ def test_a_score_without_an_agent_is_a_metric() -> None:
     assert _outcome(_falling("train_loss"), _rising("test_score")).role.measure is Measure.METRIC
 
 
+def test_a_score_beyond_a_hundred_beside_an_error_may_be_a_penalty() -> None:
+    score = _series("test_score", 15_000.0, 800.0, 400.0, 350.0)
+    error = _series("test_rmse", 40.0, 17.0, 14.0, 13.0)
+    assert _outcome(_falling("train_loss"), score, error).tag == "test_rmse"
+    assert _outcome(_falling("train_loss"), score).tag == "test_score"
+
+
 def test_a_series_of_an_unknown_name_is_no_outcome() -> None:
     series = [_falling("whatever")]
     assert outcome_of(series, roles_of(series, {})) is None
