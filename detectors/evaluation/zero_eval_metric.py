@@ -12,6 +12,8 @@ evaluations or more, and does not begin to rise. A score that was below 0 at all
 of a run that is over is worse than a guess, unless it came half way up; one of both signs, such as a
 correlation, that was always within 0.05 of 0 is no better; so is an error rate that was never below 1, at 25
 evaluations while the run goes on. At a stage of a known plan the run is judged as if it were over.
+A score below 0.6 that rests on one value to the last digit for eight evaluations or more, and for most of a
+run that is over, belongs to a model that always answers alike.
 Score cards are read as well, while the run goes on and at its end: a metric that never left its start, or a
 score that a coin would get, such as an area under the curve of one half.
 
@@ -54,8 +56,9 @@ from sentinel.detectors.schema import (
     is_concluded,
 )
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import NOTHING, metric_name, recent_max, recent_median
+from sentinel.detectors.stats import NOTHING, metric_name, recent_max, recent_median, resting
 from sentinel.detectors.verdict import SkipReason, verdicts
+from sentinel.detectors.whole_run import rests_since
 
 REACH = 50  # evaluations
 METRICS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION, Signal.EVAL_SCORE
@@ -71,6 +74,9 @@ LEAVES = 2  # times its usual value: one that begins to rise
 FALLEN = 0.7  # of its first value: a loss that has learned something
 WORTHLESS = 5  # evaluations of a run that is over, at all of which it guesses worse than without a model
 HALF_WAY = 0.5  # of its first value: a score below zero that is on its way up
+RESTS = 8  # evaluations of a run that is over in which a score rests,
+FOR_MOST = 0.7  # of all, and
+MIDDLING = 0.6  # the least score that a model may keep which answers each question anew
 NO_SKILL = 0.05  # a correlation, or another score that has a sign, which is chance where both signs come
 ALL = 1 - 1e-6  # of all samples, but for rounding
 
@@ -94,6 +100,10 @@ ALL = 1 - 1e-6  # of all samples, but for rounding
         ),
         "below-zero": Variant(
             "{name} was never above {highest:.2g}, where a guess has 0", ("O7", "O1", "L8", "V3", "V4")
+        ),
+        "rests": Variant(
+            "{name} rests at {value:.4g} to the last digit: the model always answers alike",
+            ("V6", "O19", "O13", "O7"),
         ),
         "all-wrong": Variant(
             "{name} is {value:.3g} and never was below 1: nothing is right", ("V4", "V3", "O1", "L8")
@@ -122,6 +132,7 @@ def zero_eval_metric(
         lowest=-recent_max(-pl.col(VALUE), REACH, at_least=1),
         first=pl.col(VALUE).filter(pl.col(INDEX) < 2).max().over(SERIES),
         name=metric_name(),
+        rested=resting(pl.col(VALUE), REACH),
         **{EXCUSED: (pl.col(VALUE) == 0) & _has_another()},  # above 0 it does not excuse what its card says
     )
     of_score = pl.col(SIGNAL) == Signal.EVAL_SCORE  # F1 is often 0 while a model begins to learn
@@ -142,6 +153,8 @@ def zero_eval_metric(
             .otherwise(pl.col("soon") == 0)
         )
     )
+    is_held = (pl.col("rested") >= RESTS) & (pl.col("rested") >= FOR_MOST * (pl.col(INDEX) + 1))
+    rested = of_score & pl.col(ENDED) & is_held & pl.col(VALUE).is_between(0, MIDDLING, closed="none")
     # An error rate has no such end; where its card found something it may be over again.
     of_errors = pl.col(SIGNAL) == Signal.EVAL_ERROR_RATE
     is_zero = ~of_errors & (fell | never_rose)
@@ -166,9 +179,11 @@ def zero_eval_metric(
             "zero": is_zero,
             "hardly": hardly,
             "below-zero": below_zero,
+            "rests": rested,
             "all-wrong": all_wrong,
         },
         below=pl.lit(NOTHING),
+        onset=pl.when(rested).then(rests_since(pl.col(VALUE), REACH)),
     )
 
 
