@@ -67,7 +67,10 @@ _REQUIREMENTS = "requirements.txt"  # beside each run of W&B
 
 _TRACEBACK = lazy_pattern(
     rb"Traceback \(most recent call last\):\r?\n(?:[ \t].*\n)+[\w.]+(?:Error|Exception|Interrupt)\b"
+    rb"|  File \"[^\"\n]*\", line \d{1,9}\r?\n(?:[ \t].*\n){0,3}(?:Syntax|Indentation|Tab)Error: "
 )
+"""How an exception is printed; one of a program that Python cannot even read has no heading."""
+
 _OF_A_TRAINING = lazy_pattern(
     rb'File "[^"\n]*(?:train|fine_?tun|/(?:torch|tensorflow|keras|jax|lightning|transformers)/)'
 )

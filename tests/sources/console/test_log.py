@@ -206,6 +206,17 @@ def test_a_training_that_crashed_before_its_first_metric_is_a_run(tmp_path, code
     assert len(discover([tmp_path]).runs) == runs
 
 
+def test_a_program_that_python_cannot_read_is_a_run_that_crashed(tmp_path):
+    """Above such an error stands no heading of a traceback."""
+    lines = [
+        '  File "/home/me/train_dpo.py", line 406',
+        "    logger.info(f'a')",
+        "IndentationError: unexpected indent",
+    ]
+    log(tmp_path, "phase 1", *lines, "phase 1 is over")
+    assert len(discover([tmp_path]).runs) == 1
+
+
 def test_a_crash_beside_metrics_is_no_run_of_its_own(tmp_path):
     (tmp_path / "job.err").write_text(CRASH.format("train.py"))
     path = log(tmp_path, loss(1), loss(2), name="job.out")
