@@ -71,6 +71,7 @@ class Signal(StrEnum):
     TOOL_FAILURE_SHARE = "tool_failure_share"  # of the calls of tools, those that failed, 0..1
     REWARD_FUNCTION = "reward_function"  # mean of one of several reward functions; a series each
     TASK_REWARD = "task_reward"  # the same of one that asks whether the answer is right
+    SUCCESS_RATE = "success_rate"  # share of the episodes of training that reach their goal, beside a reward
     EVAL_REWARD = "eval_reward"  # mean return of separate evaluation episodes
     EPISODE_LENGTH = "episode_length"  # mean, environment steps
     REPLAY_SIZE = "replay_size"  # transitions in the replay buffer

@@ -24,6 +24,9 @@ from sentinel.detectors.stats import Floats, Ints
 POOR = 0.5
 """A share of right answers below which a task metric excuses nothing."""
 
+KEPT = 0.9
+"""What is left of a share of successes that an agent keeps, as a share of its start."""
+
 NEAR_GUESS = 0.15
 """Share by which each block of an accuracy may miss that of guessing."""
 
@@ -188,6 +191,17 @@ def share(outcome: Curves, companion: Curves) -> Floats:
     """
     del outcome
     return late_share(companion)
+
+
+@beside("success", "share")
+def held(outcome: Curves, companion: Curves) -> Floats:
+    """Measure the level of a share of successes in the last half; NaN of one that ends a tenth lower.
+
+    An agent that succeeded from the first episode on, and still does, has little to gain.
+    """
+    del outcome
+    falls = companion.end < KEPT * companion.start
+    return np.where(falls, np.nan, late_share(companion))
 
 
 @beside("metric", "share of the cost of guessing")

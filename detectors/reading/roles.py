@@ -28,6 +28,7 @@ class Role(StrEnum):
     COMPLETION_LENGTH = "completion_length"
     EXPLAINED_VARIANCE = "explained_variance"
     TASK_REWARD = "task_reward"  # the part of a reward that asks whether the answer is right
+    SUCCESS = "success"  # how often an agent reaches its goal, beside its reward
     LEARNING_RATE = "learning_rate"
     DISCRIMINATOR_LOSS = "discriminator_loss"
 
@@ -76,6 +77,7 @@ PARTS: dict[Signal, Part] = {
     **_up(Role.COMPLETION_LENGTH, Signal.COMPLETION_LENGTH),
     **_up(Role.EXPLAINED_VARIANCE, Signal.EXPLAINED_VARIANCE),
     **_up(Role.TASK_REWARD, Signal.TASK_REWARD),
+    **_up(Role.SUCCESS, Signal.SUCCESS_RATE),
     **_up(Role.LEARNING_RATE, Signal.LEARNING_RATE),
     **_down(Role.DISCRIMINATOR_LOSS, Signal.DISCRIMINATOR_LOSS),
 }

@@ -33,6 +33,7 @@ DRAWN = {
     "task_reward_stays": (FALLS, True, 0.55),
     "task_reward_trend": (FALLS, True, -1.0),
     "metric_share": (HALF, True, 0.5),
+    "success_held": (HALF, True, 0.5),
     "metric_below_guess": (HALF, True, 0.97),
     "train_metric_below_guess": (HALF, True, 0.97),
     "training_loss_moved": (FALLS, False, 0.5),

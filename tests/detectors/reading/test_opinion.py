@@ -42,6 +42,21 @@ def test_a_card_speaks_under_the_name_of_the_detector_that_reads_it():
     assert variants("reward-stagnation", Signal.REWARD, FLAT) == {"reward-never-left-its-start"}
 
 
+def of_flat_reward(first: float, last: float) -> set[str]:
+    """What `reward-stagnation` finds in a flat reward beside a share of successes that moves."""
+    detector = all_detectors()["reward-stagnation"]
+    assert isinstance(detector, Detector)
+    logged = {Signal.REWARD: FLAT, Signal.SUCCESS_RATE: np.linspace(first, last, 150) + NOISE / 800}
+    streams = [Stream(signal, np.arange(150), values) for signal, values in logged.items()]
+    return {*judge(detector, windows(detector, streams)).drop_nulls(VARIANT)[VARIANT].to_list()}
+
+
+def test_an_agent_that_nearly_always_succeeds_has_little_to_gain():
+    assert of_flat_reward(0.9, 0.9) == set()
+    assert of_flat_reward(0.3, 0.3) == {"reward-never-left-its-start"}
+    assert of_flat_reward(0.99, 0.87) == {"reward-never-left-its-start"}  # which it no longer does
+
+
 SELDOM = np.abs(NOISE) / 800  # a share of successes that never rises
 
 

@@ -95,7 +95,8 @@ def test_a_number_in_the_only_name_makes_it_none_of_several(tag: str, signal: Si
 
 
 @pytest.mark.parametrize(
-    ("beside", "signal"), [("rollout/ep_len_mean", Signal.REWARD), ("rollout/ep_rew_mean", None)]
+    ("beside", "signal"),
+    [("rollout/ep_len_mean", Signal.REWARD), ("rollout/ep_rew_mean", Signal.SUCCESS_RATE)],
 )
 def test_success_is_the_reward_of_a_library_that_logs_no_other(beside: str, signal: Signal | None) -> None:
     of_library = ("time/fps", "time/total_timesteps", "train/n_updates", "train/actor_loss")
@@ -207,7 +208,7 @@ def test_any_cut_gives_the_same_signals(
         ("left_reward right_reward", "left_reward", None),
         ("reward reward_of_walking", "reward_of_walking", None),
         ("std_of_rewards", "std_of_rewards", None),
-        ("mean_reward success_rate", "success_rate", None),
+        ("mean_reward success_rate", "success_rate", Signal.SUCCESS_RATE),
         ("mean_loss mean_td_error mean_q_value", "mean_loss", Signal.VALUE_LOSS),
         ("Avg_Loss Avg_Q Avg_Coverage", "Avg_Loss", Signal.VALUE_LOSS),
         ("loss loss_q0 q_proj_norm", "loss", Signal.LOSS),
@@ -249,6 +250,8 @@ def test_any_cut_gives_the_same_signals(
         ("reward_mean answer_reward_mean format_reward_mean", "format_reward_mean", Signal.REWARD_FUNCTION),
         ("total_reward rewards/accuracy rewards/format", "rewards/accuracy", Signal.TASK_REWARD),
         ("loss answer_reward", "answer_reward", Signal.REWARD),
+        ("episode_return is_success", "is_success", Signal.SUCCESS_RATE),
+        ("loss success_rate", "success_rate", Signal.REWARD),
         ("reward truncation_rate gen_len", "truncation_rate", Signal.CLIPPED_COMPLETION_RATIO),
         ("reward policy/clip_ratio gen_len", "policy/clip_ratio", Signal.CLIP_FRACTION),
         ("loss reward/total_mean reward/format", "reward/total_mean", Signal.REWARD),
