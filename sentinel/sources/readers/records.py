@@ -22,7 +22,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
 from sentinel.sources.readers.plain import LATEST, flattened
-from sentinel.sources.readers.splits import with_part
+from sentinel.sources.readers.splits import beside_held_out_loss, with_part
 from sentinel.sources.readers.words import counter
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Records:
             self.add(full, line)
             return
         earlier = self._shapes.get((*record, kinds))
-        shape = earlier or self._learn(list(record), kinds)
+        shape = earlier or self._learn(beside_held_out_loss([*record]), kinds)
         values_before = len(self._values)
         self._values.extend(compress(row, shape.numeric))
         self._tags.extend(shape.tags)

@@ -1,7 +1,7 @@
 """The part of the data that a row was measured on, where a column of its own states it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
@@ -26,6 +26,26 @@ ONLY_A_PART = lazy_pattern(
 )
 """Names of columns that say of which data a metric is, or that it is the whole, and not which metric."""
 
+_HELD_OUT_LOSS = lazy_pattern(
+    rf"((?:{'|'.join(sorted(_HELD_OUT))})[ _/.-])(?:avg_|mean_)?loss", re.IGNORECASE
+)
+_BARE_LOSS = "loss"
+_BARE = frozenset(
+    {
+        "acc",
+        "accuracy",
+        "f1",
+        "f1-score",
+        "f1_score",
+        "f1score",
+        "precision",
+        "recall",
+        "auc",
+        "auroc",
+        "roc_auc",
+    }
+    | {"mcc", "kappa", "wer", "cer", "bleu", "dice", "iou", "miou", "mae", "mse", "rmse", "mape", "r2"}
+)
 _OF_NO_PART = ("lr", "learning_rate")
 _OF_TRAINING = lazy_pattern(r"(?<![a-z])tr(?:ai)?n", re.IGNORECASE)
 
@@ -66,3 +86,16 @@ def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, A
             others = ((n, number) for n, number in record.items() if n not in (name, _BATCH))
             return {n if n.lower() in axes else of_part(n, part): number for n, number in others}
     return record
+
+
+def beside_held_out_loss(names: Sequence[str]) -> list[str]:
+    """Return the names in a record. Bare metrics beside the loss of held-out data alone are of that data.
+
+    ``{"epoch": 1, "val_loss": 2.0, "accuracy": 0.3}`` has a ``val_accuracy``: another record of that epoch
+    may hold an accuracy beside the loss of the training.
+    """
+    parts = {loss[1] for name in names if (loss := _HELD_OUT_LOSS.fullmatch(name)) is not None}
+    if len(parts) != 1 or any(name.lower() == _BARE_LOSS or _OF_TRAINING.search(name) for name in names):
+        return [*names]
+    (part,) = parts
+    return [f"{part}{n}" if n.lower() in _BARE and f"{part}{n}" not in names else n for n in names]

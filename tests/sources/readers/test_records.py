@@ -241,3 +241,16 @@ def test_a_validation_of_mmengine_counts_epochs():
     validation = {"loss": 0.5, "step": 1}
     assert steps(*train[:2], validation, train[2], validation | {"step": 2}) == [50, 100, 100, 150, 150]
     assert steps({"loss": 1.0, "step": 50}, validation) == [50, 1]
+
+
+def test_a_bare_metric_beside_the_loss_of_held_out_data_is_of_that_data():
+    train = {"epoch": 1, "train_loss": 0.5, "acc": 0.9}
+    held_out = {"epoch": 1, "val_loss": 0.6, "acc": "0.8", "lr": 0.1}
+    assert values(train, held_out, tag="acc") == ["0.9"]
+    assert values(train, held_out, tag="val_acc") == ["0.8"]
+    assert values(train, held_out, tag="lr") == ["0.1"]
+
+
+@pytest.mark.parametrize("other", [{"loss": 0.5}, {"train_loss": 0.5}, {"test_loss": 0.5}])
+def test_a_bare_metric_beside_losses_of_several_parts_keeps_its_name(other):
+    assert values({"epoch": 1, "val_loss": 0.6, "acc": 0.8} | other, tag="acc") == ["0.8"]
