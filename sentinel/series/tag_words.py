@@ -13,7 +13,7 @@ _TAG_WORD = lazy_pattern(
 
 # Words that say which part of the data a number is of.
 EVAL = frozenset(
-    {"val", "vali", "valid", "validate", "validating", "validation", "eval", "evaluating", "evaluation"}
+    {"val", "va", "vali", "valid", "validate", "validating", "validation", "eval", "evaluating", "evaluation"}
     | {"test", "testing", "dev"}
     | {"heldout", "held-out", "held_out", "held out", "holdout"}
 )

@@ -515,7 +515,7 @@ def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tupl
 
 def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield what only names its part of the data, such as "train" and "val", where nothing else is judged but
-    a metric by its name: shares that rise are a metric, and else it is the loss.
+    a metric by its name: shares of which that of the training rises are a metric, and else it is the loss.
     """
     alone = [
         series
@@ -526,10 +526,12 @@ def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iter
     is_named = any(role.is_loss or role.measure is Measure.REWARD for role in roles.values())
     if len(splits) < len(Split) - 1 or is_named:
         return
-    values = [series.values for series in alone]
-    is_metric = all(
-        one.last > one.first and one.least >= 0 and (one.is_share or one.is_percent) for one in values
+    are_shares = all(
+        series.values.least >= 0 and (series.values.is_share or series.values.is_percent) for series in alone
     )
+    of_training = [series.values for series in alone if series.reading.split is Split.TRAIN]
+    rises = all(one.last > one.first and one.rises > one.falls for one in of_training)
+    is_metric = are_shares and rises
     why = "nothing but its part of the data is named"
     for series in alone:
         split = series.reading.split

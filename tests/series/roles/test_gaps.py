@@ -273,6 +273,17 @@ def test_losses_of_which_only_the_part_of_the_data_is_named(beside: list[str]) -
     assert (found["train"], found["val"]) == (Signal.LOSS, Signal.EVAL_LOSS)
 
 
+def test_shares_of_parts_of_the_data_are_metrics_where_that_of_the_training_rises() -> None:
+    """Those of held-out data may swing."""
+    points: list[Point] = [
+        (tag, step, value)
+        for step in range(30)
+        for tag, value in (("train", 0.6 + step / 100), ("dev", 0.61 - step % 3 / 500))
+    ]
+    found = _signals(points)
+    assert (found["train"], found["dev"]) == (None, Signal.EVAL_SCORE)
+
+
 def test_what_a_single_step_gave_is_no_reward_beside_that_of_a_library() -> None:
     """It says nothing of an episode; the reward of a discriminator, which names no step, may."""
     tags = ("rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/n_updates", "Reward/Step")
