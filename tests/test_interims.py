@@ -256,6 +256,22 @@ def test_a_loss_that_is_always_the_same_is_told_at_its_tenth_point(tmp_path):
     assert first_told(log, "flat-loss-at-init", "never-fell") == 10
 
 
+def test_without_a_plan_a_loss_that_stands_still_is_told_once_the_log_has_trebled(tmp_path):
+    noise = np.random.default_rng(1).normal(0, 0.005, 60)
+    still = log_of_epochs(tmp_path / "training.csv", train_loss=np.linspace(2.4, 2.38, 60) + noise)
+    assert first_told(still, "flat-loss-at-init", "stands-still") == 40
+    leaves = np.r_[np.linspace(2.4, 2.39, 30), np.linspace(2.39, 2, 30)] + noise
+    log = log_of_epochs(tmp_path / "training2.csv", train_loss=leaves)
+    assert first_told(log, "flat-loss-at-init", "stands-still") is None
+
+
+def test_without_a_plan_a_metric_that_never_left_its_start_is_told_once_the_log_has_doubled(tmp_path):
+    epochs = np.arange(36)
+    precision = np.where(epochs % 3, 0.21, 0.208)
+    log = log_of_epochs(tmp_path / "training.csv", train_loss=1 - epochs / 100, val_precision=precision)
+    assert first_told(log, "zero-eval-metric", "metric-never-left-its-start") == 30
+
+
 def test_batches_of_which_few_digits_are_logged_are_alike_for_some_time(tmp_path):
     log = tmp_path / "metrics.jsonl"
     write(log, [0.693] * 15 + [round(0.693 * 0.95**n, 3) for n in range(40)])
