@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from sentinel.detectors.reading.curves import BLOCKS, LUCK, MIN_SCATTER, START_BLOCKS, Bools, Curves
-from sentinel.detectors.stats import FINE, MOST_DECIMALS, OFF_GRAIN, Floats
+from sentinel.detectors.stats import FINE, MOST_DECIMALS, OFF_GRAIN, Floats, row_median
 
 HALF = BLOCKS // 2
 THIRD = BLOCKS // 3
@@ -494,11 +494,11 @@ def start_error(c: Curves) -> Floats:
 
 @measurement("share of the size")
 def noise_of_size(c: Curves) -> Floats:
-    """Measure how a single point scatters beside the size.
+    """Measure how a single point scatters beside the usual block.
 
     A mean over many samples is smooth; a single small batch is not.
     """
-    return c.noise / c.size
+    return c.noise / np.maximum(row_median(np.abs(c.blocks)), MIN_SCATTER * c.size)
 
 
 @measurement("points, as a logarithm to base 10")

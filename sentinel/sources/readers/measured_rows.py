@@ -27,6 +27,12 @@ ABOVE = " above"
 ROW = "row"
 """The unit of rows that only count themselves."""
 
+HALF = 0.5
+"""The part of an epoch that is over on average."""
+
+MAX_PACE = 2.0
+"""Times the steps of an epoch, up to which two counters have the same."""
+
 HELD = 3
 """Rows of such a counter that wait for the lines below them: a template tells its first lines late."""
 
@@ -90,6 +96,7 @@ class _Place(msgspec.Struct, array_like=True):
     writer: str
     label: str
     counts: str = EPOCH
+    epoch: float = -1.0  # less than any, where the row tells none
 
 
 _to_rows = converter(list[Row])
@@ -119,6 +126,7 @@ class Streams:
         self._owners = _to_owners(kept.get("owners", {}))  # of the names of each stream
         self._held = _to_rows(kept.get("held", []))
         self._turns: set[str] = {*kept.get("turns", [])}  # counters of rows that take turns
+        self._sums: set[str] = {*kept.get("sums", [])}  # counters of rows that sum up batches
 
     def memory(self) -> dict[str, Any]:
         """Return what the next rows need to know of these; JSON-able."""
@@ -131,6 +139,7 @@ class Streams:
             "owners": self._owners,
             "held": [*self._held],
             "turns": sorted(self._turns),
+            "sums": sorted(self._sums),
         }
 
     def chunks(self, rows: Iterable[Row], *, is_end: bool = False) -> list[Chunk]:
@@ -138,10 +147,15 @@ class Streams:
         by_stream: dict[int, list[Row]] = defaultdict(list)
         for row in rows:
             for due in self._due(row):
-                by_stream[self._number(due)].append(due)
+                self._add(due, by_stream)
         for due in self._released() if is_end else ():
-            by_stream[self._number(due)].append(due)
+            self._add(due, by_stream)
         return [self._chunk(number, of_stream) for number, of_stream in by_stream.items()]
+
+    def _add(self, row: Row, by_stream: dict[int, list[Row]]) -> None:
+        """Add a row to those of its stream. The epoch of a row that sums up batches is known from these."""
+        number = self._number(row)
+        by_stream[number].append(_without_epoch(row) if _key(row) in self._sums else row)
 
     def _due(self, row: Row) -> list[Row]:
         """Return the rows that need wait no longer.
@@ -169,7 +183,7 @@ class Streams:
         """Return the number of the stream of a row."""
         key = _key(row)
         counts = ROW if key in self._turns else _shared(row.unit)
-        place = _Place(row.step, row.writer, row.label, counts or row.unit)
+        place = _Place(row.step, row.writer, row.label, counts or row.unit, _epoch(row))
         if not counts:
             return self._of_own_counter(key, row, place)
         number = self._numbers.get(key)
@@ -189,11 +203,26 @@ class Streams:
 
     def _of_own_counter(self, key: str, row: Row, place: _Place) -> int:
         """Return the number of the stream of a row that shares none by what it counts."""
-        number = self._numbers[key] if key in self._numbers else self._new(key)
+        number = self._numbers.get(key)
+        if number is None and (number := self._summed_up(key, row)) is not None:
+            self._numbers[key] = number
+            self._sums.add(key)
+        number = self._new(key) if number is None else number
         if row.unit != ROW and number < MAX_STREAMS - 1:
             self._leading[str(number)] = place
             self._own(number, key, row)
         return number
+
+    def _summed_up(self, key: str, row: Row) -> int | None:
+        """Return the stream of the batches that a row with a count of its own sums up: both tell an epoch,
+        and have as many steps in each. The batches have come as far: a template tells its first lines late.
+        """
+        summed = (
+            int(number)
+            for number, place in self._leading.items()
+            if (place.writer, place.label) == (row.writer, row.label) and _has_pace(place, row)
+        )
+        return next((number for number in summed if self._has_room(number, key, row)), None)
 
     def _own(self, number: int, key: str, row: Row) -> None:
         """Remember of which counter the names of a row are in a stream."""
@@ -260,6 +289,29 @@ class Streams:
             label=rows[0].label,
             unit=rows[0].unit,
         )
+
+
+def _epoch(row: Row) -> float:
+    """Return the epoch that a row tells; -1 if it tells none."""
+    return row.values[row.names.index(EPOCH)] if EPOCH in row.names else -1.0
+
+
+def _without_epoch(row: Row) -> Row:
+    pairs = [pair for pair in zip(row.names, row.values, strict=True) if pair[0] != EPOCH]
+    return row._replace(names=tuple(name for name, _ in pairs), values=tuple(value for _, value in pairs))
+
+
+def _has_pace(place: _Place, row: Row) -> bool:
+    """Return whether a row stands at the end of an epoch, by the steps of other rows in theirs."""
+    epoch = _epoch(row)
+    if not 0 <= epoch <= place.epoch < place.step - 1 or row.step <= 0:  # others count no batches
+        return False
+    ratios = (
+        row.step / (epoch + 1 - base) / (place.step / (place.epoch + HALF - base))
+        for base in (0, 1)
+        if epoch >= base
+    )
+    return any(1 / MAX_PACE <= ratio <= MAX_PACE for ratio in ratios)
 
 
 def _key(row: Row) -> str:

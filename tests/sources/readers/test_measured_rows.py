@@ -84,6 +84,31 @@ def test_what_stands_below_the_batches_of_a_training_is_of_their_stream() -> Non
     assert [step for names, step in points["train.log"] if "val loss" in names] == [3, 6, 9]
 
 
+def batch(step: int, line: int) -> Row:
+    """A batch of an epoch of ten."""
+    return Row(TRAIN, "", ("loss", "epoch"), (0.5, 1.0 + (step - 1) // 10), step, "step", "", line)
+
+
+def summary(epoch: int, steps: int, line: int) -> Row:
+    """What a line of its own counter tells of an epoch of so many steps."""
+    return Row(VALID, "", NAMES[VALID], (0.5, float(epoch)), epoch * steps, "step", "", line)
+
+
+def test_lines_that_sum_up_the_batches_of_an_epoch_are_of_their_stream() -> None:
+    """As long-term forecasters print them, with the number of the batches: "Epoch: 2, Steps: 10 | ..."."""
+    batches = [batch(step, step) for step in range(2, 31, 2)]
+    summaries = [summary(epoch, 10, line) for epoch, line in ((1, 11), (2, 22), (3, 33))]
+    points = told(read([*batches, *summaries]))
+    assert [*points] == ["train.log"]
+    assert [step for name, step in points["train.log"] if name == "val loss"] == [10, 20, 30]
+
+
+def test_lines_that_count_the_batches_of_an_evaluation_are_of_another_stream() -> None:
+    batches = [batch(step, step) for step in range(2, 31, 2)]
+    summaries = [summary(epoch, 2, line) for epoch, line in ((1, 11), (2, 22), (3, 33))]
+    assert list(told(read([*batches, *summaries]))) == ["train.log", "train.log:1"]
+
+
 def test_what_stands_below_batches_and_has_their_names_is_of_another_stream() -> None:
     batches = [row(VALID, step, step, unit="step") for step in range(1, 10)]
     evaluations = [row(TEST, step, step, unit="step above") for step in (3, 6, 9)]
