@@ -29,8 +29,9 @@ A handful of held-out samples allows for few accuracies: a share of 30 or fewer 
 from eight on and below 80 %, or where a hundred are equal. One in whole percent may hide what changes, so it
 needs 20 while the run goes on, and at its end where it is good. A good pretrained model may repeat its
 accuracy, so only one below 95 % counts. On data of the training nothing is told beside a held-out one above
-that. Slow learners among many classes are near guessing for long, but the loss falls below ln n. A resumed
-run never guesses.
+that. Slow learners among many classes are near guessing for long, but the loss falls below ln n, and a
+training accuracy of 1.2 times its first value is about to leave it: no guess is told beside it while the run
+goes on. A resumed run never guesses.
 
 ## Source
 Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a
@@ -87,14 +88,24 @@ FAR_BELOW = 0.9  # of the best accuracy, where it is one of few samples
 POOR = 0.8  # an accuracy below that is poor
 PERCENT = 0.01  # a log in whole percent
 ROUNDED = 20  # evaluations of an accuracy in whole percent, before its rest is no rounding
+CREEPS = 1.2  # times its first value, from which on an accuracy of the training leaves a guess
 SLIGHT = 0.01  # gain of an accuracy that is ignored
+TRAINING = Signal.ACCURACY, First(Signal.ACCURACY)
 SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
 SURELY = 3  # standard errors
 
 
 @detector(
     judges=(Signal.EVAL_ACCURACY, Signal.ACCURACY),
-    uses=(*USED, Signal.EVAL_ACCURACY, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
+    uses=(
+        *USED,
+        Signal.ACCURACY,
+        First(Signal.ACCURACY),
+        Signal.EVAL_ACCURACY,
+        Signal.TOTAL_STEPS,
+        Signal.EPOCH,
+        *ELSE,
+    ),
     settings=(Setting.EPOCHS,),
     history=History(recent=REACH, head=REACH),
     at_end=True,
@@ -191,13 +202,19 @@ def class_collapse(
             "constant": constant & enough,
             "stuck": stuck,
             "few-answers": few_answers & whole,
-            "guess": whole & held_out & begun_anew & guesses(),
+            "guess": whole & held_out & begun_anew & guesses() & (pl.col(ENDED) | ~_creeps()),
             "unmatched": at_end & ~held_out & begun_anew & is_supervised() & _is_poor() & ~_follows(),
         },
         onset=pl.when(constant | few_answers | ~stuck)
         .then(start_value(STEP))
         .otherwise(rests_since(value, REACH)),
     )
+
+
+def _creeps() -> pl.Expr:
+    """Return whether the accuracy of the training creeps away from where it began."""
+    risen = pl.col(Signal.ACCURACY) >= CREEPS * pl.col(First(Signal.ACCURACY).column)
+    return risen.fill_null(value=False)
 
 
 def _is_poor() -> pl.Expr:

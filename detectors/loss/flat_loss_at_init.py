@@ -28,7 +28,8 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 
 ## When it is wrong
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
-the plan, or half of that at guessing or without a gradient. Few points may be a trial of some batches. A mean
+the plan, or half of that at guessing or without a gradient, but for ten epochs at most in a run that is over:
+who stops early plans far more. Few points may be a trial of some batches. A mean
 average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
 below the entropy that the accuracy of the same data allows a guess. A loss a hundredth below the cost of
 guessing is no guess any more. Two networks that became equal also rest at one half, but the discriminator was
@@ -49,6 +50,7 @@ from sentinel.detectors.interims import AT_ONCE, THRICE, TWICE
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import planned_steps, warms_up
 from sentinel.detectors.schema import (
+    ENDED,
     EXCUSED,
     GROWN,
     INDEX,
@@ -324,8 +326,12 @@ def _is_trial() -> pl.Expr:
 
 
 def _did_its_part(waits: int) -> pl.Expr:
-    """Return whether so many waits are over, in a run with a plan."""
-    return pl.col("plan").is_null() | (pl.col("trained") >= waits * pl.col("wait"))
+    """Return whether so many waits are over, in a run with a plan. One that is over did so with ten epochs:
+    who stops early plans far more than it takes.
+    """
+    is_due = pl.col("plan").is_null() | (pl.col("trained") >= waits * pl.col("wait"))
+    stopped = pl.col(ENDED) & (pl.col("rows").clip(MIN_ROWS_ALONE) <= pl.col(Signal.EPOCH) + 1)
+    return is_due | stopped.fill_null(value=False)
 
 
 def _is_flat(doubtful_fall: float) -> pl.Expr:

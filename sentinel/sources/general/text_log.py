@@ -66,7 +66,8 @@ class TextLog(msgspec.Struct, frozen=True):
             "streams": streams.memory(),
             "overlong": is_overlong,
         }
-        return PollResult(state, chunks, problems, more, lines=_passages(reader))
+        settings = reader.settings if isinstance(reader, RecurringLines) else {}
+        return PollResult(state, chunks, problems, more, config=settings, lines=_passages(reader))
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
         """Return the points of a last line without a line break, and of rare lines; see `Flushable`."""

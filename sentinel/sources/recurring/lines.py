@@ -9,13 +9,15 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
+from sentinel.sources.console.lines import planned
 from sentinel.sources.readers.measured_rows import ROW, Row
+from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
 from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
 from sentinel.sources.readers.templates import Template, mask, template
 from sentinel.sources.readers.words import is_rounded_away
-from sentinel.sources.recurring.above import CountersAbove, PartAbove
+from sentinel.sources.recurring.above import Counters, CountersAbove, PartAbove
 from sentinel.sources.recurring.arrays import Arrays
 from sentinel.sources.recurring.blocks import Blocks
 from sentinel.sources.recurring.column_names import ColumnNames
@@ -67,6 +69,7 @@ class RecurringLines:
         self._counted: bool = state.get("counted", False)  # whether a line told that step
         self._rows: list[Row] = []
         self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
+        self.settings: dict[str, Plain] = {}  # that lines before the first row state
 
     def dump(self) -> dict[str, Any]:
         """Return all that the next bytes need to know, JSON-able."""
@@ -137,6 +140,8 @@ class RecurringLines:
     def _read_text(self, text: str, is_redrawn: bool) -> None:
         """Take the numbers of a line that is no part of a larger whole, or pass the line on."""
         before = len(self._rows)
+        if self._last_step is None:
+            self.settings |= planned(text)
         prose = self._outside_tables(text)
         prose = self._meters.read(prose) if prose else prose
         if not prose:
@@ -191,6 +196,8 @@ class RecurringLines:
             value = count(numbers[at])
             if value is not None and kind not in counters:
                 counters[kind] = (value, count(numbers[total]) if total >= 0 else None)
+        if self._last_step is None:
+            self.settings |= _planned_epochs(counters)
         if counters and counters.keys() != {PART} and not is_bar:
             self._counters.move(writer, counters)
         if not plan.values:
@@ -242,6 +249,12 @@ class RecurringLines:
             row = row._replace(names=(*row.names, "epoch"), values=(*row.values, float(step)))
         self._rows.append(row)
         return step
+
+
+def _planned_epochs(counters: Counters) -> dict[str, Plain]:
+    """Return of how many epochs a line says that it is one."""
+    epoch, epochs = counters.get("epoch", (0, None))
+    return {"num_epochs": epochs} if epochs is not None and epoch <= epochs else {}
 
 
 def _row(record: Record, line: PrintedLine, step: int) -> Row:

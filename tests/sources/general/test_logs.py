@@ -88,6 +88,24 @@ def test_a_total_of_what_the_steps_are_is_the_plan(tmp_path, line, plan):
     assert {value for tag, _, value in read(tmp_path) if tag == "max_steps"} == plan
 
 
+@pytest.mark.parametrize(
+    ("lines", "settings"),
+    [
+        ([f"INFO - Epoch {n}/20, Train Loss: 0.{n}" for n in range(1, 6)], {"num_epochs": 20}),
+        (
+            ["Args: Namespace(train_epochs=8, lr=0.1)", *(f"Epoch: {n} | gap: 0.{n}" for n in range(1, 6))],
+            {"train_epochs": "8", "lr": "0.1"},
+        ),
+        ([f"Epoch {n}, Train Loss: 0.{n}" for n in range(1, 6)], {}),
+    ],
+    ids=["counted", "arguments", "none"],
+)
+def test_the_planned_epochs_of_a_console_are_known(tmp_path, lines, settings):
+    write(tmp_path / "nohup.out", lines)
+    (run,) = discover([tmp_path]).runs
+    assert dict(run.source.poll({}, 10**6).config) == settings
+
+
 def test_metrics_in_another_language_are_read(tmp_path):
     lines = []
     for n in range(1, 6):
