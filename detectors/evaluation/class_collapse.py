@@ -78,6 +78,7 @@ ROUNDS = 100  # evaluations that say as much as 50 epochs; of a round of federat
 STUCK = 10  # evaluations that a held-out accuracy rests in a run that goes on
 RESTS = 8  # evaluations that an accuracy rests, or in which it has few values
 ANSWERS = 3  # different accuracies that are few
+EPOCHS = 10  # after which a run that was stopped is judged as a whole
 EACH = 4  # evaluations for each of them, at least
 MOST = 0.75  # fraction of all evaluations that it rests at a poor level
 FALL = 0.1  # fraction of the loss by which it fell little
@@ -164,7 +165,7 @@ def class_collapse(
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
         informed=is_of(Signal.ACCURACY) & beats_guessing(ending(Signal.LOSS, REACH), value),
-        passed=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share,
+        passed=((pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share) | _stopped(),
         **{EXCUSED: few_samples & ~pl.col(ENDED)},  # which tell little while a run goes on
     )
     at_end = is_concluded() & pl.col("passed").fill_null(True)
@@ -209,6 +210,11 @@ def class_collapse(
         .then(start_value(STEP))
         .otherwise(rests_since(value, REACH)),
     )
+
+
+def _stopped() -> pl.Expr:
+    """Return whether the run is over after ten epochs or more: who stops early plans far more."""
+    return (pl.col(ENDED) & (pl.col(Signal.EPOCH) >= EPOCHS)).fill_null(value=False)
 
 
 def _creeps() -> pl.Expr:

@@ -105,15 +105,22 @@ _ARGUMENT = lazy_pattern(
 )
 
 
-def planned(line: str) -> dict[str, Plain]:
+def stated(line: str) -> dict[str, Plain]:
     """Return the settings in a line that a training prints before its first step: those that transformers'
-    Trainer states, by their names there, the arguments of a program, and of how many epochs this is one.
+    Trainer states, by their names there, or the arguments of a program.
     """
     if plan := _PRINTED_PLAN.search(line):
         return {_PLANS[plan["name"]]: int(plan["number"].replace(",", ""))}
     if arguments := _ARGUMENTS.search(line):
-        stated = _ARGUMENT.finditer(line, arguments.end())
-        return {argument["name"]: argument["text"] or argument["plain"] for argument in stated}
+        found = _ARGUMENT.finditer(line, arguments.end())
+        return {argument["name"]: argument["text"] or argument["plain"] for argument in found}
+    return {}
+
+
+def planned(line: str) -> dict[str, Plain]:
+    """Return the settings that a line states, or of how many epochs it says that it is one."""
+    if settings := stated(line):
+        return settings
     if (counted := _COUNTED_EPOCH.search(line)) and int(counted["epoch"]) <= int(counted["total"]):
         return {"num_epochs": int(counted["total"])}
     return {}

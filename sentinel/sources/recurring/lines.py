@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
-from sentinel.sources.console.lines import planned
+from sentinel.sources.console.lines import stated
 from sentinel.sources.readers.measured_rows import ROW, Row
 from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -29,6 +29,9 @@ from sentinel.sources.recurring.records import Entry, Records
 from sentinel.sources.recurring.reports import Reports
 from sentinel.sources.recurring.summaries import Summaries
 from sentinel.sources.recurring.wrapped import Wrapped
+
+MAX_PLANNED_EPOCHS = 100
+"""Epochs of which a line may say that it is one, for these to be a plan."""
 
 _AFTER_TRAINING = ("eval_", "train_runtime")
 """Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
@@ -141,7 +144,7 @@ class RecurringLines:
         """Take the numbers of a line that is no part of a larger whole, or pass the line on."""
         before = len(self._rows)
         if self._last_step is None:
-            self.settings |= planned(text)
+            self.settings |= stated(text)
         prose = self._outside_tables(text)
         prose = self._meters.read(prose) if prose else prose
         if not prose:
@@ -252,9 +255,9 @@ class RecurringLines:
 
 
 def _planned_epochs(counters: Counters) -> dict[str, Plain]:
-    """Return of how many epochs a line says that it is one."""
+    """Return of how many epochs a line says that it is one. Of very many most trainings stop early."""
     epoch, epochs = counters.get("epoch", (0, None))
-    return {"num_epochs": epochs} if epochs is not None and epoch <= epochs else {}
+    return {"num_epochs": epochs} if epochs is not None and epoch <= epochs <= MAX_PLANNED_EPOCHS else {}
 
 
 def _row(record: Record, line: PrintedLine, step: int) -> Row:

@@ -97,8 +97,9 @@ def test_a_total_of_what_the_steps_are_is_the_plan(tmp_path, line, plan):
             {"train_epochs": "8", "lr": "0.1"},
         ),
         ([f"Epoch {n}, Train Loss: 0.{n}" for n in range(1, 6)], {}),
+        ([f"Epoch {n}/1000, Train Loss: 0.{n}" for n in range(1, 6)], {}),
     ],
-    ids=["counted", "arguments", "none"],
+    ids=["counted", "arguments", "none", "far more than it takes"],
 )
 def test_the_planned_epochs_of_a_console_are_known(tmp_path, lines, settings):
     write(tmp_path / "nohup.out", lines)
