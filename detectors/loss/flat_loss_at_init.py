@@ -14,8 +14,9 @@ points on.
 A loss that only rose, and rests at the logarithm of a power of two from 1024 on, guesses among its outputs.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in the plot.
 One asks what guessing costs among as many classes as the accuracy tells, whatever the noise of small batches.
-Another one tells of a run of six rows and 80 steps or more that is over, and stood still in all of them. Of
-eight rows it is enough that the second half rests at the cost of a guess to the third digit.
+Another one tells of a run of six rows and 80 steps or more that stood still in all of them, once it is over
+or the log grew so to three times its length. Of eight rows it is enough that the second half rests at the
+cost of a guess to the third digit.
 Of a discriminator the card alone speaks: it has never been better than one that gives one half to all. So it
 does of a preference loss that never left its start.
 

@@ -90,6 +90,13 @@ def test_no_cut_changes_what_is_kept(cuts):
     assert kept(columns, sorted(cuts)) == kept(columns)
 
 
+def incidents(directory, lines):
+    """What is told of the only run of a console."""
+    (directory / "train.log").write_text("".join(lines))
+    (run,) = sentinel.replay(directory).runs
+    return run.incidents
+
+
 def test_lines_that_print_it_once_there_is_one_are_of_one_stream(tmp_path):
     lines = []
     last = ""
@@ -98,9 +105,7 @@ def test_lines_that_print_it_once_there_is_one_are_of_one_stream(tmp_path):
             loss = 2.3 * 0.85 ** (epoch + batch / 100) + 0.1
             lines.append(f"epoch {epoch} iter {batch}/100 | loss {loss:.4f}{last}\n")
         last = f" | val_loss {2.2 * 0.87**epoch + 0.2:.4f}"
-    (tmp_path / "train.log").write_text("".join(lines))
-    (run,) = sentinel.replay(tmp_path).runs
-    assert run.incidents == []
+    assert incidents(tmp_path, lines) == []
 
 
 def test_a_progress_bar_that_shows_the_last_evaluation_is_not_told(tmp_path):
@@ -113,6 +118,4 @@ def test_a_progress_bar_that_shows_the_last_evaluation_is_not_told(tmp_path):
             lines.append(f"Epoch {epoch}: {bar}, v_num=0, train_loss={loss:.3f}{last}]\n")
         held_out = 2.2 * 0.87**epoch + 0.2
         last = f", val_loss={held_out:.3f}, val_acc={1 - held_out / 3:.3f}"
-    (tmp_path / "train.log").write_text("".join(lines))
-    (run,) = sentinel.replay(tmp_path).runs
-    assert run.incidents == []
+    assert incidents(tmp_path, lines) == []
