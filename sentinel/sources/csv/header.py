@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, named, rounds_of
+from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_misspelt, named, rounds_of
 from sentinel.sources.readers.splits import PART_KEYS
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -53,8 +53,15 @@ class Header(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def round(self) -> int | None:
-        """The column that counts the epochs or episodes within which the steps may be counted."""
-        return None if self.step is None else self._column(rounds_of(self.names[self.step]))
+        """The column that counts the epochs or episodes within which the steps may be counted. People write
+        the name by hand, so it may be misspelt.
+        """
+        keys = () if self.step is None else rounds_of(self.names[self.step])
+        column = self._column(keys)
+        if column is not None or not keys:
+            return column
+        words = [name.strip().lower() for name in self.names]
+        return next((at for at, word in enumerate(words) if is_misspelt(word, EPOCH_KEYS[0])), None)
 
     @cached_property
     def index(self) -> int | None:

@@ -96,6 +96,18 @@ def rounds_of(step: str) -> Sequence[str]:
     return _ROUND_KEYS if step.lower() in _WITHIN_ROUNDS else ()
 
 
+def is_misspelt(name: str, word: str) -> bool:
+    """Return whether a name is a word with one letter more, less, wrong or changed places with the next."""
+    longer, shorter = sorted((name, word), key=len, reverse=True)
+    if len(longer) == len(shorter) + 1:
+        return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))
+    if len(longer) != len(shorter):
+        return False
+    wrong = [at for at, letters in enumerate(zip(name, word, strict=True)) if len({*letters}) > 1]
+    swapped = len(wrong) == 2 and name[wrong[0] : wrong[1] + 1] == word[wrong[1]] + word[wrong[0]]
+    return len(wrong) == 1 or swapped
+
+
 def named(names: Iterable[str], keys: Iterable[str]) -> str | None:
     """Return the name that equals the first possible key, whatever its case; None if no name equals a key."""
     return _named_key(tuple(names), tuple(keys))

@@ -3,7 +3,7 @@ import time as clock
 
 import pytest
 
-from sentinel.sources.readers.records import Records, seconds
+from sentinel.sources.readers.records import Records, is_misspelt, seconds
 
 
 def read(*records, pieces=None):
@@ -90,6 +90,17 @@ def test_a_whole_epoch_is_a_step_as_a_last_resort():
 
 def test_a_share_of_an_epoch_is_no_step():
     assert steps({"epoch": 0.5, "loss": 3}, {"epoch": 1.0, "loss": 2}, {"epoch": 1.5, "loss": 1}) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("name", "misspelt"),
+    [
+        *((name, True) for name in ("eporch", "epoc", "epohc", "epokh", "peoch", "epochs")),
+        *((name, False) for name in ("epoch", "epochal", "episode", "echop", "poh", "")),
+    ],
+)
+def test_one_slip_of_the_pen_makes_a_word_misspelt(name, misspelt):
+    assert is_misspelt(name, "epoch") is misspelt
 
 
 def test_iterations_that_begin_anew_in_each_epoch_are_added_up():
