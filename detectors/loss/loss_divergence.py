@@ -43,22 +43,13 @@ from typing import Annotated
 import polars as pl
 
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
-from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.causes_of_rise import MEASURES, clues
+from sentinel.detectors.loss.critics import CRITIC, is_lost, leapt, with_critic
 from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
-from sentinel.detectors.loss.levels import LEVELS, MANY, REACH, RISE, WINDOWS, with_rise
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, VALUE
+from sentinel.detectors.loss.levels import LEVELS, MANY, RISE, WINDOWS, with_rise
+from sentinel.detectors.schema import ENDED, EXCUSED, INDEX
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import (
-    has_points,
-    is_of,
-    recent_max,
-    recent_median,
-    recent_noise,
-    seen_max,
-    start_median,
-    start_quantile,
-)
+from sentinel.detectors.stats import has_points, is_of, recent_noise
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -68,14 +59,6 @@ EARLIEST = 10  # points needed before a finding
 AT_END = 6  # points needed once the run is over
 FEW = 3  # differences at which their noise counts twice
 APART = 4  # by how many times it the thirds differ
-GREW = 1000  # times its start: the loss of a critic that is lost
-BEYOND = 100  # times the square of the largest reward: the same
-LEAPT = 2  # points that stand as far beyond those before: a leap,
-SINCE = 10  # within so many points
-BEFORE = 50  # points before a leap, and
-MIN_BEFORE = 20  # how many suffice
-MIN_ORDINARY = 1e-3  # of the largest before: a critic that had nothing to predict leaps at its first reward
-HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach it
 
 
 @detector(
@@ -90,12 +73,7 @@ HIGH = 0.75  # quantile of the first rewards: noise of one point does not reach 
     cause=Cause.DIVERGENCE,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
-    evidence=RISE
-    | MEASURES
-    | {
-        "start": Measure("at the start", Unit.SAME),
-        "before": Measure("largest of the 50 points before a leap", Unit.SAME),
-    },
+    evidence=RISE | MEASURES | CRITIC,
     variants={
         "diverged": Variant(
             "loss rose from {best:.4g} to {level:.4g} and stays there",
@@ -127,13 +105,9 @@ def loss_divergence(
     early = pl.col(INDEX) < WINDOWS[MANY]
     of_critic = is_of(Signal.VALUE_LOSS)
     few = pl.col(ENDED) & has_points(AT_END) & ~has_points(EARLIEST + 1) & ~of_critic
-    sized = with_harder_task(points).with_columns(reward_size=pl.col(Signal.REWARD).abs())
-    ends = with_ends_apart(with_rise(sized), most=FEW)
+    ends = with_ends_apart(with_rise(with_critic(with_harder_task(points))), most=FEW)
     thirds = {"best": pl.col("high"), "level": pl.col("low"), "rise": pl.col("low") / pl.col("high") - 1}
     measured = ends.with_columns(
-        start=start_median(VALUE, EARLIEST),
-        before=recent_max(pl.col(VALUE).shift(SINCE).over(SERIES), BEFORE, at_least=MIN_BEFORE),
-        size=seen_max("reward_size", REACH, REACH),
         **clues(),
         scatter=recent_noise("log", EARLIEST, at_least=FEW) * (1 + FEW / (pl.col(INDEX) - 1)),
         **{name: pl.when(few).then(of_thirds).otherwise(name) for name, of_thirds in thirds.items()},
@@ -151,26 +125,10 @@ def loss_divergence(
             & far
             & ~pl.col(EXCUSED)
             & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
-            "critic": of_critic & _is_lost(),
-            "leapt": of_critic & _leapt(),
+            "critic": of_critic & is_lost(),
+            "leapt": of_critic & leapt(),
         },
         lasts=rise > least_rise / 2,
         severities={CRITICAL: rise > critical_rise},
         above=pl.max_horizontal((1 + least_rise) * pl.col("best"), middle),
     )
-
-
-def _leapt() -> pl.Expr:
-    """Return whether a critic's last losses stand far beyond all before, while the reward does not rise."""
-    least = -recent_max(-pl.col(VALUE), LEAPT)
-    before = pl.col("before")
-    reward_before = recent_max(pl.col(Signal.REWARD).shift(SINCE).over(SERIES), BEFORE, at_least=1)
-    gained = recent_max(pl.col(Signal.REWARD), SINCE, at_least=1) > reward_before + reward_before.abs()
-    return (least > GREW * before) & (before > MIN_ORDINARY) & (least > 1) & ~gained.fill_null(False)
-
-
-def _is_lost() -> pl.Expr:
-    """Return whether a critic's loss grew beyond its start and its rewards, and nothing was gained."""
-    no_gain = recent_median(Signal.REWARD, MANY, at_least=1) <= start_quantile(HIGH, Signal.REWARD, MANY)
-    beyond = pl.col("level") > BEYOND * pl.col("size").clip(1) ** 2
-    return (pl.col("level") > GREW * pl.col("start")) & beyond & no_gain
