@@ -34,6 +34,9 @@ class Carried(msgspec.Struct, array_like=True):
             self.tags.setdefault(points.signal, points.tag)
         beside = [self.tags.get(signal, "") for signal in (Signal.EPOCH, Signal.LOSS)]
         asked = [p for p in arrived if p.tag in beside or p.signal in HELD_OUT]
+        if not any(points.signal in HELD_OUT for points in asked):
+            self.recent |= {points.tag: _last(points, self.recent.get(points.tag)) for points in asked}
+            return [*arrived]
         known = self.recent | {points.tag: points.after(self.recent.get(points.tag)) for points in asked}
         self.recent = {tag: points.tail(_RECENT) for tag, points in known.items()}
         if not all(tag in known for tag in beside):
@@ -55,6 +58,13 @@ class Carried(msgspec.Struct, array_like=True):
         if self.verdicts is None:
             return np.zeros(len(points), bool)
         return (_value_at(repeats, points) > 0) & (_value_at(self.verdicts, points) > 0)
+
+
+def _last(points: Points, earlier: Points | None) -> Points:
+    """Return the last points after ``earlier`` ones. Most logs have no evaluations for which to join all."""
+    last = points.tail(_RECENT + 1)
+    is_enough = len(last) > _RECENT and bool(np.diff(last.step).all())
+    return (last if is_enough else points.after(earlier)).tail(_RECENT)
 
 
 def _repeats(evaluations: Points, epochs: Points, training: Points) -> Points:

@@ -119,3 +119,19 @@ def test_a_progress_bar_that_shows_the_last_evaluation_is_not_told(tmp_path):
         held_out = 2.2 * 0.87**epoch + 0.2
         last = f", val_loss={held_out:.3f}, val_acc={1 - held_out / 3:.3f}"
     assert incidents(tmp_path, lines) == []
+
+
+@given(
+    st.lists(st.integers(0, 1), min_size=1, max_size=40), st.lists(st.integers(0, 40), max_size=6).map(sorted)
+)
+def test_no_cut_changes_what_is_kept_of_a_loss_without_evaluations(rises, cuts):
+    """Of repeated steps the first row counts, wherever a piece begins."""
+    step = np.cumsum(rises)
+    at = np.arange(len(step))
+    losses = Points("train_loss", Signal.LOSS, step, step.astype(float), at, at.astype(float))
+    whole, cut = Carried(), Carried()
+    whole.without([losses])
+    for part in np.split(at, cuts):
+        cut.without([losses.take(part)] if len(part) else [])
+    kept_rows = [carried.recent["train_loss"].value.tolist() for carried in (whole, cut)]
+    assert kept_rows[0] == kept_rows[1] == at[np.diff(step, prepend=-1) > 0][-3:].tolist()
