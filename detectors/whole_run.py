@@ -132,6 +132,13 @@ def is_training(steps: int, epochs: pl.Expr | int) -> pl.Expr:
     return pl.any_horizontal(long).fill_null(False)
 
 
+def was_stopped_late() -> pl.Expr:
+    """Return whether a run is over after ten epochs or more, counted from 0 or from 1. It did its part,
+    whatever its plan: who stops early plans far more than it takes.
+    """
+    return (pl.col(ENDED) & (pl.col(Signal.EPOCH) + 1 >= EPOCHS)).fill_null(False)
+
+
 def counts_epochs() -> pl.Expr:
     """Return whether rows without an epoch and a learning rate, beside a poor accuracy, are epochs: whoever
     logs single batches logs the rate, too. Reads the columns of `with_whole`.

@@ -70,7 +70,7 @@ from sentinel.detectors.stats import (
 )
 from sentinel.detectors.supervised import ELSE, beats_guessing, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
-from sentinel.detectors.whole_run import beginning, ending, rests_since
+from sentinel.detectors.whole_run import beginning, ending, rests_since, was_stopped_late
 
 AT_END = 5  # evaluations of a run that is over
 AT_LEAST = 3  # the same where the training loss fell by little, or each evaluation is a guess
@@ -78,7 +78,6 @@ ROUNDS = 100  # evaluations that say as much as 50 epochs; of a round of federat
 STUCK = 10  # evaluations that a held-out accuracy rests in a run that goes on
 RESTS = 8  # evaluations that an accuracy rests, or in which it has few values
 ANSWERS = 3  # different accuracies that are few
-EPOCHS = 10  # after which a run that was stopped is judged as a whole
 EACH = 4  # evaluations for each of them, at least
 MOST = 0.75  # fraction of all evaluations that it rests at a poor level
 FALL = 0.1  # fraction of the loss by which it fell little
@@ -165,7 +164,7 @@ def class_collapse(
         fall=pl.when((loss > 0) & (loss <= LIKELY)).then(1 - ending(Signal.LOSS, REACH) / loss),
         last=ending(VALUE, REACH),
         informed=is_of(Signal.ACCURACY) & beats_guessing(ending(Signal.LOSS, REACH), value),
-        passed=((pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share) | _stopped(),
+        passed=((pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_share) | was_stopped_late(),
         **{EXCUSED: few_samples & ~pl.col(ENDED)},  # which tell little while a run goes on
     )
     at_end = is_concluded() & pl.col("passed").fill_null(True)
@@ -210,11 +209,6 @@ def class_collapse(
         .then(start_value(STEP))
         .otherwise(rests_since(value, REACH)),
     )
-
-
-def _stopped() -> pl.Expr:
-    """Return whether the run is over after ten epochs or more: who stops early plans far more."""
-    return (pl.col(ENDED) & (pl.col(Signal.EPOCH) >= EPOCHS)).fill_null(value=False)
 
 
 def _creeps() -> pl.Expr:

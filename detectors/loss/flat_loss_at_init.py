@@ -51,7 +51,6 @@ from sentinel.detectors.interims import AT_ONCE, THRICE, TWICE
 from sentinel.detectors.loss.thirds import FALL, LEAST, with_fall
 from sentinel.detectors.schedules import planned_steps, warms_up
 from sentinel.detectors.schema import (
-    ENDED,
     EXCUSED,
     GROWN,
     INDEX,
@@ -88,6 +87,7 @@ from sentinel.detectors.whole_run import (
     counts_epochs,
     is_training,
     never_fell,
+    was_stopped_late,
     with_whole,
 )
 
@@ -327,12 +327,8 @@ def _is_trial() -> pl.Expr:
 
 
 def _did_its_part(waits: int) -> pl.Expr:
-    """Return whether so many waits are over, in a run with a plan. One that is over did so with ten epochs:
-    who stops early plans far more than it takes.
-    """
-    is_due = pl.col("plan").is_null() | (pl.col("trained") >= waits * pl.col("wait"))
-    stopped = pl.col(ENDED) & (pl.col("rows").clip(MIN_ROWS_ALONE) <= pl.col(Signal.EPOCH) + 1)
-    return is_due | stopped.fill_null(value=False)
+    """Return whether so many waits are over, in a run with a plan."""
+    return pl.col("plan").is_null() | (pl.col("trained") >= waits * pl.col("wait")) | was_stopped_late()
 
 
 def _is_flat(doubtful_fall: float) -> pl.Expr:
