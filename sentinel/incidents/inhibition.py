@@ -6,7 +6,7 @@ other. Neither the order in which they fired nor their severity matters. If a de
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
 
-Five kinds of incidents are related in a way of their own:
+Seven kinds of incidents are related in a way of their own:
 
 - The ranks of a training, each with a stream, that report the same problem at about the same time. The one
   that began first explains the others; of equal steps, the one that was found first, or the name of the
@@ -20,6 +20,11 @@ Five kinds of incidents are related in a way of their own:
   yield. Of two cards the one that was found first explains the other.
 - A run that never learned. Its loss and its metrics have stood still since the start: what was found first
   explains the rest, and of what was found at once the loss.
+- What two detectors say of one outcome, such as one accuracy. If both are of one class, the one that was
+  found first says it, unless the other one is worse. A loss that never left its start had no level to leave,
+  unless it left late.
+- An evaluation that stands still. A number that broke in the first half of that time explains it: what was
+  the same before was so by chance.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
 """
 
@@ -33,8 +38,11 @@ OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
 
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
+_OF_AN_OUTCOME = frozenset((Cause.EVALUATION, Cause.REWARD))
 _NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
 """Claims about a loss and about a metric that say the same of a run."""
+_LEFT = "left-its-level"
+"""The claim that a loss had a level, and left it for good."""
 _MOST_OF_WAIT = 0.5
 """Share of the steps until a trouble was found by which another one may begin earlier or later: the first
 evaluation comes after the first losses.
@@ -56,6 +64,8 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
         return False
     if _stood_still_with(cause, effect, detectors):
         return cause.fired_step < effect.fired_step or detectors[cause.detector].cause is Cause.LOSS_SHAPE
+    if _broke_before(cause, effect, detectors) or _says_it_again(cause, effect, detectors):
+        return True
     if _explains_card(cause, effect, detectors):
         return True
     if _explains_card(effect, cause, detectors) and _may_explain(effect, cause, detectors):
@@ -88,7 +98,8 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
         is_surer = outweighs or _was_found_before(cause, effect, detectors)
         is_same_class = effect.is_of_card and is_surer and class_of_effect is detectors[cause.detector].cause
         is_class = is_same_class or class_of_effect in detectors[cause.detector].inhibits
-        related = of_one_process and (is_class or _stood_still_with(cause, effect, detectors))
+        is_again = _says_it_again(cause, effect, detectors) or _never_left(cause, effect, detectors)
+        related = of_one_process and (is_class or is_again or _stood_still_with(cause, effect, detectors))
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
         if related and detectors[effect.detector].cause is Cause.CRASH and cause.stream != OF_THE_RUN:
@@ -97,15 +108,54 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
 
 
+def _says_it_again(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether ``effect`` says of one metric what ``cause`` had said of it in other words, and nothing
+    worse. What a card says of the whole run is no word about what a rule finds in it.
+    """
+    of_one_metric = cause.stream == effect.stream and cause.tag == effect.tag != ""
+    classes = {detectors[cause.detector].cause, detectors[effect.detector].cause}
+    of_one_outcome = of_one_metric and len(classes) == 1 and classes <= _OF_AN_OUTCOME
+    is_new = cause.fired_step >= effect.fired_step or cause.severity < effect.severity
+    is_new |= cause.is_of_card and not effect.is_of_card
+    return of_one_outcome and not is_new and not _are_rivals(cause, effect, detectors)
+
+
+def _never_left(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether a card says that a loss left its level, and ``cause`` that it never left its start: then
+    there was no level, unless it left late.
+    """
+    never, left = (_claims(detectors[incident.detector]) for incident in (cause, effect))
+    of_one_loss = cause.stream == effect.stream and cause.tag == effect.tag
+    says_so = not _NEVER_LEARNED.isdisjoint(never) and _LEFT in left and effect.is_of_card
+    return of_one_loss and says_so and _begins_early(effect, cause)
+
+
+def _broke_before(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether a number had broken when an evaluation stood still, for most of the time."""
+    classes = detectors[cause.detector].cause, detectors[effect.detector].cause
+    is_earlier = cause.fired_step <= effect.fired_step
+    return classes == (Cause.NUMERICS, Cause.EVALUATION) and is_earlier and _begins_early(cause, effect)
+
+
+def _begins_early(incident: Incident, other: Incident) -> bool:
+    """Return whether an incident began before half of the time was over until the other was found."""
+    return incident.onset_step - other.onset_step <= _MOST_OF_WAIT * (other.fired_step - other.onset_step)
+
+
 def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether a detector that judges the outcome had found its trouble when a card came.
 
     What never left its start does not explain what got worse than it was.
     """
-    claims = _claims(detectors[cause.detector])
-    rivals = {rival for claim in claims for rival in card_of(claim).yields_to}
+    judges_outcome = bool(_claims(detectors[cause.detector]))
     is_earlier = cause.fired_step < effect.fired_step
-    return bool(claims) and is_earlier and rivals.isdisjoint(_claims(detectors[effect.detector]))
+    return judges_outcome and is_earlier and not _are_rivals(cause, effect, detectors)
+
+
+def _are_rivals(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether the cards of one detector yield to those of the other."""
+    yields_to = {rival for claim in _claims(detectors[cause.detector]) for rival in card_of(claim).yields_to}
+    return not yields_to.isdisjoint(_claims(detectors[effect.detector]))
 
 
 def _stood_still_with(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:

@@ -127,6 +127,55 @@ def test_two_metrics_that_never_left_their_start_are_told_once_though_found_at_o
     assert sum(incident.inhibited_by is None for incident in ours.open()) == 1
 
 
+def told(of_evaluation, *lines):
+    """The detectors that are explained by none, some of which find troubles of evaluations."""
+    detectors = {name: detector(name) for name in CLASSES}
+    for name in of_evaluation:
+        detectors[name] = replace(detectors[name], cause=Cause.EVALUATION)
+    ours = IncidentTracker(RUN, detectors)
+    ours.advance([one for line in lines for one in line])
+    return {incident.detector for incident in ours.open() if incident.inhibited_by is None}
+
+
+BOTH = "loss-spike", "flat-loss-at-init"
+
+
+def test_what_two_detectors_say_of_one_evaluation_is_told_once():
+    """The one that was found first says it, unless the other one is worse or of another metric."""
+    first = rows("..wwwwww", "loss-spike", tag="eval_accuracy")
+    later = changed(rows("....wwww", "flat-loss-at-init", tag="eval_accuracy"), onset=lambda: (0, None))
+    worse = changed(rows("....cccc", "flat-loss-at-init", tag="eval_accuracy"), onset=lambda: (0, None))
+    assert told(BOTH, first, later) == {"loss-spike"}
+    assert told(BOTH, first, worse) == {*BOTH}
+    assert told(BOTH, first, rows("....wwww", "flat-loss-at-init", tag="eval_loss")) == {*BOTH}
+    assert told((), first, later) == {*BOTH}, "the shape of a loss has many sides"
+    card = changed(first, evidence={"level": 1.0, "card_points": 9.0})
+    assert told(BOTH, card, later) == {*BOTH}, "a rule says more than a card about the whole run"
+
+
+@pytest.mark.parametrize(("broke", "alone"), [("..cccccccc", True), (".....ccccc", False)])
+def test_a_number_that_broke_explains_an_evaluation_that_stood_still_for_most_of_the_time_since(broke, alone):
+    """Its onset is its first evaluation, which was the same by chance."""
+    stands_still = changed(rows("......wwww", "loss-spike", tag="acc"), onset=lambda: (0, None))
+    lines = rows(broke, "non-finite-metric", tag="loss"), stands_still
+    assert told(("loss-spike",), *lines) == {"non-finite-metric", *(() if alone else ("loss-spike",))}
+
+
+@pytest.mark.parametrize(("left", "alone"), [(20, True), (50, False)])
+def test_a_loss_that_never_left_its_start_had_no_level_to_leave(left, alone):
+    detectors = {name: detector(name) for name in CLASSES}
+    never, level = "flat-loss-at-init", "loss-divergence"
+    detectors[never] = replace(detectors[never], reads=("never-left-its-start",))
+    detectors[level] = replace(detectors[level], reads=("left-its-level",))
+    card = {"evidence": {"level": 1.0, "card_points": 9.0}, "onset": lambda: (left, None)}
+    of_card = changed(rows("...wwwwwww", level, tag="loss"), **card)
+    rule = changed(rows("......wwww", never, tag="loss"), onset=lambda: (0, None))
+    ours = IncidentTracker(RUN, detectors)
+    ours.advance([*of_card, *rule])
+    unexplained = {incident.detector for incident in ours.open() if incident.inhibited_by is None}
+    assert unexplained == {never, *(() if alone else (level,))}
+
+
 def test_a_card_and_what_explains_it_never_explain_each_other():
     """Each is of a class that explains the other, and the card begins first."""
     card = changed(rows("cccccc", "loss-divergence", tag="loss"), evidence={"level": 1.0, "card_points": 9.0})
