@@ -56,6 +56,9 @@ SHARES = frozenset(
 )
 """Signals from 0 to 1 that people also log in percent, under the same names."""
 
+LOSS_OF_PERPLEXITY = {Signal.PERPLEXITY: Signal.LOSS, Signal.EVAL_PERPLEXITY: Signal.EVAL_LOSS}
+"""The losses of which perplexities are the exponentials."""
+
 _MAX_SHARE = 1.5  # no share is larger, even if it was rounded
 _MAX_SHARE_OF_ERRORS = 3.0  # at a first evaluation; words that a recogniser inserts are errors as well
 
@@ -67,6 +70,12 @@ def derived(tags: Mapping[str, Sequence[str]]) -> Iterator[tuple[Signal, str]]:
         parts = signal.tags(lambda part: next(iter(tags.get(part, ())), ""), sums)
         if parts and all(parts):
             yield signal.signal, signal.name(*parts)
+
+
+def losses_of(perplexities: Floats) -> Floats:
+    """Return the losses of perplexities; NaN for what is none."""
+    is_one = perplexities > 0
+    return np.log(perplexities, where=is_one, out=np.full_like(perplexities, np.nan))
 
 
 class Units(msgspec.Struct, array_like=True):

@@ -12,12 +12,14 @@ from sentinel.detectors.signals import Signal
 class Meaning(msgspec.Struct, frozen=True):
     """A signal, and the factor for its unit and sign (-1 for a negated entropy, 0.01 for percent).
 
-    If people log a tag with ``either_sign``, its first value decides the sign.
+    If people log a tag with ``either_sign``, its first value decides the sign. Of one that ``is_exponential``
+    the signal is the logarithm.
     """
 
     signal: Signal
     factor: float = 1.0
     either_sign: bool = False
+    is_exponential: bool = False
 
 
 _IN_TABLES = " / "

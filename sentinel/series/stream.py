@@ -18,7 +18,7 @@ from sentinel.detectors.run_checks import Absence, Expected, Inventory
 from sentinel.detectors.signals import Signal
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Attempts, Points
-from sentinel.series.derived import SHARES, SUMMED, Units
+from sentinel.series.derived import LOSS_OF_PERPLEXITY, SHARES, SUMMED, Units, losses_of
 from sentinel.series.first_points import POINT_FIELDS, counts, joined, prologue_end
 from sentinel.series.history import SeriesHistory, Window
 from sentinel.series.missing_tags import InventoryTaker, MissingTags
@@ -27,7 +27,7 @@ from sentinel.series.pace import Pace
 from sentinel.series.plan import KnownOfStream, Plans
 from sentinel.series.roles.assignment import role_of_signal
 from sentinel.series.roles.company import Series, without_label
-from sentinel.series.roles.gaps import corrections, first_signals, later_signal
+from sentinel.series.roles.gaps import corrections, first_signals, later_signal, loss_of
 from sentinel.series.roles.role import Source
 from sentinel.series.roles.values import TagValues, Values
 from sentinel.series.specs import SeriesSpec, SeriesSpecs
@@ -306,6 +306,7 @@ class Stream(msgspec.Struct):
         if all(tag in self.meanings for tag in chunk.tags):
             return
         present = {meaning.signal for meaning in self.meanings.values() if meaning is not None}
+        by_names = {meaning.signal for tag in chunk.tags if (meaning := self._meaning(tag)) is not None}
         codes, first_index = np.unique(chunk.tag, return_index=True)
         for index, code in sorted(zip(first_index.tolist(), codes.tolist(), strict=True)):
             tag = chunk.tags[code]
@@ -314,7 +315,8 @@ class Stream(msgspec.Struct):
             meaning = self._meaning(tag)
             if index >= end and self._is_open(self.profile, tag):
                 by_words = None if meaning is None else meaning.signal
-                signal = later_signal(self._one_series(tag, Values(points=1)), by_words, present)
+                series = self._one_series(tag, Values(points=1))
+                signal = later_signal(series, by_words, present) or loss_of(by_words, present | by_names)
                 if signal is not None:
                     self.role_signals[tag] = signal
                     meaning = self._meaning(tag)
@@ -390,6 +392,8 @@ class Stream(msgspec.Struct):
         """Return the points in the unit and sign of their signal, without values that it cannot have."""
         if meaning.factor != 1.0:
             points = points.with_value(points.value * meaning.factor)
+        if meaning.is_exponential:
+            return points.with_value(losses_of(points.value))
         if meaning.signal in SHARES:
             value, is_share = self.units.shares(points.tag, points.value)
             return points.with_value(value).take(is_share)
@@ -463,4 +467,7 @@ def _with_role(meaning: Meaning | None, signal: Signal | None) -> Meaning | None
     """Return the meaning of a tag whose role gives it another signal, or none."""
     if signal is None:
         return None
-    return Meaning(signal) if meaning is None else replace(meaning, signal=signal)
+    if meaning is None:
+        return Meaning(signal)
+    is_exponential = LOSS_OF_PERPLEXITY.get(meaning.signal) is signal
+    return replace(meaning, signal=signal, is_exponential=is_exponential)

@@ -19,7 +19,7 @@ from sentinel.detectors.schema import EARLY_ROWS, SERIES, Course, Every, First, 
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import of_buckets
-from sentinel.series.derived import Units
+from sentinel.series.derived import Units, losses_of
 from sentinel.series.naming import Meaning, Naming
 from sentinel.series.specs import series_specs
 from sentinel.series.stream import Stream
@@ -467,6 +467,11 @@ def test_a_share_of_errors_may_exceed_1_and_is_one_in_percent_as_well() -> None:
     assert units.errors("cer", np.array([2.0, 0.5])).tolist() == [2.0, 0.5]
 
 
+def test_the_loss_of_a_perplexity_is_its_logarithm() -> None:
+    perplexities = np.array([1.0, np.e, np.inf, 0.0, np.nan])
+    np.testing.assert_allclose(losses_of(perplexities), [0.0, 1.0, np.inf, np.nan, np.nan])
+
+
 @pytest.mark.slow
 def test_a_rule_is_called_once_for_all_that_a_poll_brings() -> None:
     calls = []
@@ -506,6 +511,13 @@ def test_a_bound_is_a_loss_whatever_its_sign(sign: float) -> None:
     for cuts in ((), range(0, 60, 1)):
         results = [v for v in verdicts(cut(points, cuts), reload=True) if v.key.detector == "resumed"]
         assert [v.evidence["value"] for v in results] == [50.0 - step for step in range(60)]
+
+
+@pytest.mark.long
+def test_a_perplexity_alone_is_judged_as_its_loss() -> None:
+    points = [("train_ppl", step, 100.0 - step) for step in range(60)]
+    results = [v for v in verdicts([chunk_of(points)], reload=True) if v.key.detector == "resumed"]
+    np.testing.assert_allclose([v.evidence["value"] for v in results], np.log(100.0 - np.arange(60)))
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from sentinel.detectors.signals import Signal
+from sentinel.series.derived import LOSS_OF_PERPLEXITY
 from sentinel.series.roles.assignment import role_of_signal, roles_of
 from sentinel.series.roles.company import (
     Roles,
@@ -74,6 +75,7 @@ def corrections(
     result: dict[str, Signal | None] = dict.fromkeys(_rewards_of_steps(all_series, signals, stated))
     result |= dict.fromkeys(_rewards_of_players(all_series, signals, stated))
     present = {*signals.values()}
+    result |= _losses_by_perplexity(all_series, signals, stated)
     if present.isdisjoint(_CORRECTABLE):
         return result
     lost = games_lost(all_series)
@@ -111,6 +113,24 @@ def corrections(
         if (corrected := result.get(series.tag)) is not None:
             present.add(corrected)
     return result
+
+
+def _losses_by_perplexity(
+    all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
+) -> Iterator[tuple[str, Signal]]:
+    """Yield the losses of perplexities, by their names, where no loss of the same data is logged."""
+    present = {*signals.values()}
+    for series in all_series:
+        loss = loss_of(signals.get(series.tag), present)
+        if loss is not None and series.key not in stated:
+            yield series.tag, loss
+
+
+def loss_of(signal: Signal | None, present: Collection[Signal]) -> Signal | None:
+    """Return the loss that a perplexity stands for; None beside a loss of the same data."""
+    loss = None if signal is None else LOSS_OF_PERPLEXITY.get(signal)
+    rivals = _LOSSES if loss is Signal.LOSS else {loss}
+    return loss if rivals.isdisjoint(present) else None
 
 
 def _rewards_of_steps(

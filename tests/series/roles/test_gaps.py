@@ -313,3 +313,24 @@ def test_the_results_of_a_participant_are_those_of_no_course() -> None:
 def test_a_person_is_not_corrected() -> None:
     points = _rows("pol_loss", "val_loss", "mean_return")
     assert _signals(points, overrides={"val_loss": "eval_loss"})["val_loss"] is Signal.EVAL_LOSS
+
+
+@pytest.mark.parametrize(
+    ("tags", "signals"),
+    [
+        ("train_ppl val_ppl", (Signal.LOSS, Signal.EVAL_LOSS)),
+        ("train_loss train_ppl val_ppl", (Signal.LOSS, Signal.PERPLEXITY, Signal.EVAL_LOSS)),
+        ("train_ppl val_loss val_ppl", (Signal.LOSS, Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY)),
+    ],
+)
+def test_a_perplexity_stands_for_a_loss_that_is_not_logged(tags: str, signals: Sequence[Signal]) -> None:
+    assert _signals(_rows(*tags.split())) == dict(zip(tags.split(), signals, strict=True))
+
+
+@pytest.mark.parametrize("beside", ["", "val_loss"])
+def test_a_perplexity_that_comes_later_stands_for_a_loss(beside: str) -> None:
+    first = _rows("train_loss", count=60)
+    later = [(tag, 60, 9.0) for tag in ("val_ppl", beside) if tag]
+    signal = Signal.EVAL_PERPLEXITY if beside else Signal.EVAL_LOSS
+
+    assert _signals([*first, *later])["val_ppl"] is signal
