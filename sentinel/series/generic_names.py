@@ -147,6 +147,14 @@ _TRAINING: Mapping[str, Signal] = {
     "num warmup steps": Signal.WARMUP_STEPS,
 }
 
+_RANKS = (5, 10, 20, 50, 100)
+_RANKINGS = tuple(
+    name
+    for ranking in ("ndcg", "mrr", "hr", "hit", "hits", "hit rate", "hit ratio", "recall")
+    for name in (*(f"{ranking} {rank}" for rank in _RANKS), *(f"{ranking} at {rank}" for rank in _RANKS))
+)
+"""How well what a person wants stands in front, by the first of so many."""
+
 _EVALUATION: Mapping[str, Signal] = {
     **dict.fromkeys(_LOSSES, Signal.EVAL_LOSS),
     "logloss": Signal.EVAL_LOSS,
@@ -179,6 +187,7 @@ _EVALUATION: Mapping[str, Signal] = {
     "bleu 4": Signal.EVAL_SCORE,
     "sacrebleu": Signal.EVAL_SCORE,
     "exact match": Signal.EVAL_SCORE,
+    **dict.fromkeys(("ndcg", "mrr", *_RANKINGS), Signal.EVAL_SCORE),
     "win rate": Signal.EVAL_SCORE,
     "dice": Signal.EVAL_SCORE,
     "dice score": Signal.EVAL_SCORE,

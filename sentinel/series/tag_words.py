@@ -7,7 +7,7 @@ from sentinel.series.foreign_words import in_english
 from sentinel.series.glued_words import apart
 
 _TAG_WORD = lazy_pattern(
-    r"[hH]eld[ _-]?[oO]ut|CIDEr|[KMG]i?B(?![a-z])|[mM]AP(?![A-Za-z])|[mM]?IoU"
+    r"[hH]eld[ _-]?[oO]ut|CIDEr|nDCG|[KMG]i?B(?![a-z])|[mM]AP(?![A-Za-z])|[mM]?IoU"
     r"|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_A-Za-z]+|%"
 )
 
