@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from sentinel.common.lazy_pattern import lazy_pattern
@@ -44,11 +44,15 @@ _TRAINING = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluation", "test", "dev"})
 """Words of the name of such a list that do."""
 
+_LOSS = "loss"
 _VALUES = "values"
 """The name of the list of values beside that of their steps, as Sacred writes each metric."""
 
 MIN_EPOCH_SECONDS = 1e8
 """Seconds since 1970 from which a number is a time."""
+
+MIN_PARTS = 2
+"""Parts of the data whose curves are losses where nothing else is named."""
 
 MIN_MATRIX = 2
 """Rows of a matrix."""
@@ -79,13 +83,29 @@ def read(data: bytes, name: str) -> list[Series]:
     if document is None:
         rows = _of_plain_rows(data)
         document = rows[0] if len(rows) == 1 else rows
-    all_series: list[Series] = []
-    for series in _series_below(document, "", name, 0):
-        is_of_file = ONLY_A_PART.fullmatch(series.name) and says_metric(name)
-        all_series.append(series._replace(name=f"{name} {series.name}") if is_of_file else series)
-        if len(all_series) >= MAX_SERIES:
-            break
-    return all_series
+    all_series = [*islice(_series_below(document, "", name, 0), MAX_SERIES)]
+    of_file = name if says_metric(name) else _LOSS if _are_losses(all_series) else ""
+    return [
+        series._replace(name=f"{of_file} {series.name}")
+        if of_file and ONLY_A_PART.fullmatch(series.name)
+        else series
+        for series in all_series
+    ]
+
+
+def _are_losses(all_series: Sequence[Series]) -> bool:
+    """Return whether the series are equally long curves of nothing but parts of the data, which fall as
+    losses do.
+    """
+    lengths = {len(each.values) for each in all_series}
+    if len(all_series) < MIN_PARTS or len(lengths) != 1:
+        return False
+    return all(ONLY_A_PART.fullmatch(each.name) and _falls(each.values) for each in all_series)
+
+
+def _falls(values: Sequence[float]) -> bool:
+    """Return whether a curve of fractions has been below its beginning."""
+    return min(values) < values[0] and not all(map(float.is_integer, values))
 
 
 def is_of_plain_rows(data: bytes) -> bool:

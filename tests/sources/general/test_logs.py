@@ -390,6 +390,11 @@ DOCUMENTS = {
         {"config": {"gamma": 0.99}, "train": {"loss": [2.0, 1.0, 0.5], "accuracy": [0.25, 0.5, 0.75]}},
         ("train/accuracy", 3, "0.75"),
     ),
+    "curves of nothing but parts of the data, which fall": (
+        "history.json",
+        {"train": [2.5, 2.0, 1.75, 1.5], "val": [2.75, 2.25, 2.0, 2.0]},
+        ("loss val", 4, "2.0"),
+    ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
         "history.json",
@@ -464,6 +469,19 @@ DATA = {
     "readings.csv": [f"{n},{n}.5,{1755339958 + n}" for n in range(1, 9)],
     "notes.txt": [f"{n}. Lower the loss to 0.{n} and try again" for n in range(1, 3)],
 }
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"train": [12, 7, 3, 44], "val": [9, 1, 5, 8]},  # what is in which part
+        {"train": [0.5, 0.75, 0.875, 1.0], "val": [0.5, 0.625, 0.75, 0.75]},  # they may be anything
+        {"train": [2.5, 2.0, 1.75], "val": [2.5, 2.25]},
+    ],
+)
+def test_lists_of_parts_of_the_data_are_no_losses(tmp_path, document):
+    (tmp_path / "history.json").write_text(json.dumps(document))
+    assert not discover([tmp_path]).runs
 
 
 @pytest.mark.parametrize("name", DATA)
