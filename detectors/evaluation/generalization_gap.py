@@ -19,7 +19,9 @@ At a stage of a known plan the run is judged as if it were over. Without one, wh
 evaluations is told of a run that goes on where two interims in a row show it (at 8, 10, 12, 14, 16, 20,
 30, 40, ... evaluations), but of no detector or segmenter whose own metric is logged.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-Of error rates and of distances such as FID it alone speaks.
+Of error rates and of distances such as FID it alone speaks. A second one tells of ten or more evaluations
+none of which was better than the first, while the model went on training. Of a perplexity where no loss is
+logged its logarithm is judged.
 
 ## Why it matters
 From its best evaluation on, the model only memorises its training data. Every further step makes it worse
@@ -158,7 +160,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
             "metric_rise",
         )
     ),
-    reads=("memorises",),
+    reads=("memorises", "held-out-never-below-its-start"),
 )
 def generalization_gap(
     points: pl.LazyFrame,
