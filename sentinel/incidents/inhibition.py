@@ -6,11 +6,11 @@ other. Neither the order in which they fired nor their severity matters. If a de
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
 
-Seven kinds of incidents are related in a way of their own:
+Eight kinds of incidents are related in a way of their own:
 
-- The ranks of a training, each with a stream, that report the same problem at about the same time. The one
-  that began first explains the others; of equal steps, the one that was found first, or the name of the
-  stream decides.
+- The ranks of a training, each with a stream, that report the same problem at about the same time, and the
+  losses of the training and of held-out data that do. The one that began first explains the others; of equal
+  steps, the one that was found first, or the name of the stream decides.
 - What a policy that collapses shows: its KL, its entropy, the length of its answers. What is found first
   explains what follows soon. It does not explain what is worse, in the rewards either.
 - What a score card says of the outcome of a run. It judges the whole run, so its onset says little: whatever
@@ -20,9 +20,9 @@ Seven kinds of incidents are related in a way of their own:
   yield. Of two cards the one that was found first explains the other.
 - A run that never learned. Its loss and its metrics have stood still since the start: what was found first
   explains the rest, and of what was found at once the loss.
-- What two detectors say of one outcome, such as one accuracy. If both are of one class, the one that was
-  found first says it, unless the other one is worse. A loss that never left its start had no level to leave,
-  unless it left late.
+- What two detectors say of one evaluated metric, such as an accuracy. The one that was found first says it,
+  unless the other one is worse. So it is not of a reward: that it fell early is not that it never rose.
+- A loss that never left its start. It had no level to leave, unless it left late.
 - An evaluation that stands still. A number that broke in the first half of that time explains it: what was
   the same before was so by chance.
 - A crash. A number that broke shortly before explains it, unless the error names another cause.
@@ -32,15 +32,17 @@ from collections.abc import Mapping
 
 from sentinel.detectors.api import Cause, Declaration, Detector, Maturity, Severity
 from sentinel.detectors.reading.cards import card_of
+from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident, began_together
 
 OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
 
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
-_OF_AN_OUTCOME = frozenset((Cause.EVALUATION, Cause.REWARD))
 _NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
 """Claims about a loss and about a metric that say the same of a run."""
+_LOSSES = {Signal.LOSS.value, Signal.EVAL_LOSS.value}
+"""Signals of the training and of held-out data, which some trainers write into streams of their own."""
 _LEFT = "left-its-level"
 """The claim that a loss had a level, and left it for good."""
 _MOST_OF_WAIT = 0.5
@@ -109,15 +111,16 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
 
 
 def _says_it_again(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Return whether ``effect`` says of one metric what ``cause`` had said of it in other words, and nothing
-    worse. What a card says of the whole run is no word about what a rule finds in it.
+    """Return whether ``effect`` says of an evaluated metric what ``cause`` had said in other words, and
+    nothing worse. What a card says of the whole run is no word about what a rule finds in it.
     """
     of_one_metric = cause.stream == effect.stream and cause.tag == effect.tag != ""
     classes = {detectors[cause.detector].cause, detectors[effect.detector].cause}
-    of_one_outcome = of_one_metric and len(classes) == 1 and classes <= _OF_AN_OUTCOME
-    is_new = cause.fired_step >= effect.fired_step or cause.severity < effect.severity
+    is_evaluated = of_one_metric and classes == {Cause.EVALUATION}
+    found = [(incident.attempt, incident.fired_step) for incident in (cause, effect)]
+    is_new = found[0] >= found[1] or cause.severity < effect.severity
     is_new |= cause.is_of_card and not effect.is_of_card
-    return of_one_outcome and not is_new and not _are_rivals(cause, effect, detectors)
+    return is_evaluated and not is_new and not _are_rivals(cause, effect, detectors)
 
 
 def _never_left(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
@@ -193,12 +196,13 @@ def _order_of_rank(incident: Incident) -> tuple[int, int, str]:
 
 
 def _is_of_other_rank(incident: Incident, other: Incident) -> bool:
-    """Return whether two ranks report the same problem."""
+    """Return whether two ranks, or a training and its evaluation, report the same problem."""
+    metrics = {incident.signal or incident.tag, other.signal or other.tag}
     return (
         incident.detector == other.detector
         and incident.stream != other.stream
         and OF_THE_RUN not in (incident.stream, other.stream)
-        and (incident.signal or incident.tag) == (other.signal or other.tag)
+        and (len(metrics) == 1 or metrics == _LOSSES)
         and began_together(incident, other)
     )
 

@@ -149,6 +149,10 @@ def test_what_two_detectors_say_of_one_evaluation_is_told_once():
     assert told(BOTH, first, worse) == {*BOTH}
     assert told(BOTH, first, rows("....wwww", "flat-loss-at-init", tag="eval_loss")) == {*BOTH}
     assert told((), first, later) == {*BOTH}, "the shape of a loss has many sides"
+    attempts = rows("....wwww|wwwwwwww", "loss-spike", tag="eval_accuracy")
+    assert told(BOTH, attempts, rows("........|wwwwwwww", "flat-loss-at-init", tag="eval_accuracy")) == {
+        "loss-spike"
+    }
     card = changed(first, evidence={"level": 1.0, "card_points": 9.0})
     assert told(BOTH, card, later) == {*BOTH}, "a rule says more than a card about the whole run"
 
@@ -422,6 +426,14 @@ class TestRanks:
     def test_other_metrics_of_other_processes_are_not_the_same(self):
         other = changed(rows("....cc", self.NAN, "kl", stream="log:rank 1"), signal="loss_part")
         assert [by for *_, by in stands(rows("....cc", self.NAN, "loss", stream="log"), other)] == [None] * 2
+
+    def test_the_losses_of_the_training_and_of_held_out_data_are(self):
+        """Keras writes them into a directory each."""
+        training = changed(rows("..cccc", self.NAN, "epoch_loss", stream="train"), signal="loss")
+        held_out = changed(rows("..cccc", self.NAN, "epoch_loss", stream="validation"), signal="eval_loss")
+        assert [by for *_, by in stands(training, held_out)] == [None, (self.NAN, "epoch_loss")]
+        later = changed(rows("....cc", self.NAN, "epoch_loss", stream="validation"), signal="eval_loss")
+        assert [by for *_, by in stands(training, later)] == [None, None]
 
     def test_it_is_over_once_it_is_in_all(self):
         first = rows("..cc......", self.NAN, "loss", stream="log")
