@@ -35,7 +35,8 @@ _MAX_ORIGINS = 64  # files that are read; further ones are ignored
 _MAX_LAST_LINES = 3  # of a file that are remembered
 _MAX_LAST_CHARACTERS = 120  # of each of them
 
-_TRACEBACK = "Traceback (most recent call last):"
+_HEADING = "Traceback (most recent call last)"
+_TRACEBACK = f"{_HEADING}:"
 _WRITER = lazy_pattern(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
     r"(?:\[rank\d{1,5}\]: ?)?"
@@ -43,6 +44,9 @@ _WRITER = lazy_pattern(
 _POWERSHELL = lazy_pattern(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
 """A traceback as PowerShell redirects it: behind the name of the program, with lines of its own, and cut at
 the width of the terminal."""
+
+_NOTEBOOK = lazy_pattern(r"([A-Za-z_]\w{0,150}) {2,80}" + re.escape(_HEADING) + r"\s*$")
+"""The heading of a traceback as a notebook prints it: behind the name of the exception, which ends it, too."""
 
 _RAISED = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
 """The last line of such a traceback."""
@@ -54,6 +58,9 @@ _BAR = (
 )
 _INDENTED = lazy_pattern(r"\s(?!\s{0,3}\d)")  # and not srun's number of a process
 _FRAME = lazy_pattern(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,100}))?')
+_NOTEBOOK_FRAME = lazy_pattern(
+    r"(?:File ([^:]{1,300}):|((?:Cell |Input )?In ?\[\d{1,6}\]), line )(\d{1,9})(?:, in ([\w.<>]{1,100}))?"
+)
 _OF_A_LIBRARY = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
 _EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:\([A-Za-z_][\w.]{0,150}\))?(?::\s|:?$)")
 """The last line of a traceback. Ray names the exception of a task in parentheses."""
@@ -71,12 +78,13 @@ _INTENDED = ("KeyboardInterrupt", "SystemExit", "GeneratorExit")  # exceptions t
 
 class _Traceback(msgspec.Struct):
     """A traceback that is not complete yet. ``caught`` means that a logger announced it, ``is_wrapped`` that
-    its lines are cut at a width.
+    its lines are cut at a width. That of a notebook is of the exception ``raised``, whose name ends it.
     """
 
     line: int
     caught: bool
     is_wrapped: bool = False
+    raised: str = ""
     wrapped: int = 0  # lines in a row that do not begin with blanks
     open_frame: str = ""  # the beginning of a frame whose rest stands on the next line
     location: str = ""  # of the last frame of the user's code
@@ -86,17 +94,25 @@ class _Traceback(msgspec.Struct):
         """Add a line, which may name a frame."""
         line = self.open_frame + line
         frame = _FRAME.match(line, 0, MAX_LINE)
+        if self.raised and (cell := _NOTEBOOK_FRAME.match(line, 0, MAX_LINE)):
+            self._stand_at(cell[1] or cell[2], cell[3], cell[4])
         is_open = (
             self.is_wrapped and not frame and line.lstrip().startswith('File "') and len(line) < MAX_LINE
         )
         self.open_frame = line if is_open else ""
         if frame:
-            self.innermost = f"{frame[1]}:{frame[2]}" + (f" in {frame[3]}" if frame[3] else "")
-            if not (self.location and _OF_A_LIBRARY.search(frame[1])):
-                self.location = self.innermost
+            self._stand_at(*frame.groups())
+
+    def _stand_at(self, file: str, line_number: str, function: str | None) -> None:
+        """Go on to the place of a frame."""
+        self.innermost = f"{file}:{line_number}" + (f" in {function}" if function else "")
+        if not (self.location and _OF_A_LIBRARY.search(file)):
+            self.location = self.innermost
 
     def holds(self, line: str) -> bool:
         """Return whether a line is within the traceback, and not the last one, which names the exception."""
+        if self.raised:
+            return not line.startswith(self.raised)
         if line[:1].isspace():
             self.wrapped = 0
             return True
@@ -196,7 +212,7 @@ class ConsoleState(msgspec.Struct):
         """Yield the news in the next lines. Only those are read that may bring any."""
         next_line = 0
         words = [signature.text for signature in signatures if signature.key not in self.remarks]
-        for index in _candidate_lines(texts, (_TRACEBACK, *PREEMPTION_WORDS, *words)):
+        for index in _candidate_lines(texts, (_HEADING, *PREEMPTION_WORDS, *words)):
             while next_line < index and not origin.is_quiet:
                 end = min(index, next_line + _MAX_TRACEBACK_LINES)
                 frame_lines = origin.pass_frames(texts[next_line:end])
@@ -290,11 +306,14 @@ def _error(
     prefix = _WRITER.match(whole_line)
     writer, text = (prefix[0], whole_line[prefix.end() :]) if prefix else ("", whole_line)
     is_wrapped = _TRACEBACK in text and _POWERSHELL.match(text) is not None
-    if text.startswith(_TRACEBACK) or is_wrapped or (_TRACEBACK in text and _BAR.search(text)):
+    notebook = _NOTEBOOK.match(text)
+    begins = text.startswith(_TRACEBACK) or is_wrapped or notebook is not None
+    if begins or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
             caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
-            origin.tracebacks[writer] = _Traceback(origin.lines, caught, is_wrapped)
+            raised = notebook[1] if notebook else ""
+            origin.tracebacks[writer] = _Traceback(origin.lines, caught, is_wrapped, raised)
         return None
     traceback = origin.tracebacks.get(writer)
     origin.announced = _CAUGHT.search(text) is not None

@@ -85,6 +85,31 @@ def test_a_traceback_that_powershell_wraps_is_put_together():
     assert said(f"begun\n{POWERSHELL}") == [(16, text, place, ())]
 
 
+NOTEBOOK = """\
+---------------------------------------------------------------------------
+AttributeError                            Traceback (most recent call last)
+Cell In[8], line 1
+----> 1 main()
+
+Cell In[7], line 47, in main()
+     28 # Set the arguments
+     47 trainer = Trainer(
+     48     model=model,
+     49 )
+
+File ~/env/lib/python3.11/site-packages/peft/model.py:115, in LoraModel.__init__(self, model)
+    114 def __init__(self, model):
+--> 115     self.dtype = model.compute_dtype
+
+AttributeError: 'Linear' object has no attribute 'compute_dtype'
+"""
+
+
+def test_a_traceback_of_a_notebook_has_the_place_in_its_cells():
+    text = "AttributeError: 'Linear' object has no attribute 'compute_dtype'"
+    assert said(f"begun\n{NOTEBOOK}") == [(17, text, "Cell In[7]:47 in main", ())]
+
+
 def test_what_powershell_says_of_a_warning_is_no_error():
     warning = POWERSHELL.replace("Traceback (most recent call last):", "UserWarning: no GPU", 1)
     assert said(warning.partition('  File "')[0]) == []

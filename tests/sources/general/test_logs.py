@@ -804,6 +804,15 @@ def test_a_crash_that_powershell_redirected_is_a_run(tmp_path):
     assert [line.text for line in batch.lines][-2:] == lines[-2:]
 
 
+def test_a_crash_that_a_notebook_printed_is_a_run(tmp_path):
+    heading = "ValueError                                Traceback (most recent call last)"
+    cells = [f"Cell In[{n}], line 3\n      1 import torch\n----> 3 main()\n" for n in range(8)]
+    write(tmp_path / "train_results.txt", ["-" * 75, heading, *cells, "ValueError: no such layer"])
+    (run,) = discover([tmp_path]).runs
+    batch = run.source.poll({}, 1000)
+    assert batch.lines[-1].text == "ValueError: no such layer"
+
+
 def test_a_traceback_that_a_program_survived_is_no_crash(tmp_path):
     error = ["import torch", "Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: x"]
     write(tmp_path / "service.log", [*error, *["all is well again"] * 400])
