@@ -46,7 +46,7 @@ _POWERSHELL = lazy_pattern(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
 the width of the terminal."""
 
 _NOTEBOOK = lazy_pattern(r"([A-Za-z_]\w{0,150}) {2,80}" + re.escape(_HEADING) + r"\s*$")
-"""The heading of a traceback as a notebook prints it: behind the name of the exception, which ends it, too."""
+"""The heading of a traceback as a notebook prints it: behind the name of the exception that ends it."""
 
 _RAISED = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
 """The last line of such a traceback."""

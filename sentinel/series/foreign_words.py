@@ -19,7 +19,7 @@ _WITHOUT_SPACES: Mapping[str, str] = {
     **dict.fromkeys(("最佳", "最高", "最好", "최고"), "best"),
     **dict.fromkeys(("累计", "累積", "누적"), "cumulative"),
     **dict.fromkeys(("学习率", "學習率", "学習率", "학습률"), "learning rate"),
-    **dict.fromkeys(("集", "セット"), " "),
+    **dict.fromkeys(("集", "セット", "当前", "目前", "當前", "现在", "值"), " "),
     **dict.fromkeys(("回合", "エピソード", "에피소드"), "episode"),
     **dict.fromkeys(("价值", "價值"), "value"),
     **dict.fromkeys(("长度", "長度"), "length"),

@@ -1,6 +1,6 @@
 """Opens and resolves paths that may be anything: links to nowhere, pipes, directories named like a log.
 
-Text in UTF-16, as PowerShell writes it, becomes UTF-8.
+Text in UTF-16, as PowerShell writes it, becomes UTF-8, and so does that in the encoding of Windows in China.
 """
 
 import codecs
@@ -101,21 +101,53 @@ _BIG = lazy_pattern(rb"\xfe\xff|\0[^\0]\0[^\0]", re.DOTALL)
 """How UTF-16 begins: with a byte order mark, or with two characters of ASCII."""
 
 
-def utf_16(head: bytes) -> str:
-    """Return the name of the UTF-16 in which a text begins with ``head``; empty if it is not UTF-16."""
-    return "utf-16-le" if _LITTLE.match(head) else "utf-16-be" if _BIG.match(head) else ""
+_CHINESE = lazy_pattern(rb"(?:[\t\n\r -~]*+[\xa1-\xa9\xb0-\xf7][\xa1-\xfe]){3}")
+"""How a text in GB 18030 begins: with Chinese letters, each of which is two bytes above ASCII."""
+
+_HEAD_BYTES = 64
+"""At the beginning of a file, which tell its encoding."""
+
+
+def encoding_of(head: bytes) -> str:
+    """Return the name of the encoding of a text that begins with ``head``; empty if it may be UTF-8."""
+    if _LITTLE.match(head):
+        return "utf-16-le"
+    if _BIG.match(head):
+        return "utf-16-be"
+    return "gb18030" if _CHINESE.match(head, 0, _HEAD_BYTES) and not _may_be_utf_8(head) else ""
+
+
+def _may_be_utf_8(head: bytes) -> bool:
+    """Return whether a text in UTF-8 may begin so; its last character may be torn."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head[:_HEAD_BYTES])
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def as_utf_8(data: bytes, encoding: str) -> bytes:
-    """Return the text that ``data`` holds in UTF-16, without a torn character at its end.
+    """Return the text that ``data`` holds in another encoding, without a torn character at its end.
 
-    A broken character becomes a replacement character, so that the text has as many bytes in UTF-16 as
-    before.
+    A broken character is replaced by one that has as many bytes in that encoding, so that a place in the text
+    tells its place in the file.
     """
-    return codecs.getincrementaldecoder(encoding)("replace").decode(data).encode()
+    errors = "replace" if encoding.startswith("utf-16") else _AS_LONG
+    return codecs.getincrementaldecoder(encoding)(errors).decode(data).encode()
+
+
+def _with_marks(error: UnicodeError) -> tuple[str, int]:
+    """Return a question mark for each byte that stands for no character, and where the text goes on."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "?" * (error.end - error.start), error.end
+
+
+_AS_LONG = "sentinel.as_long"
+codecs.register_error(_AS_LONG, _with_marks)
 
 
 def plain_utf_8(data: bytes) -> bytes:
-    """Return a whole text, or its beginning, in UTF-8 whether it is UTF-16 or UTF-8."""
-    encoding = utf_16(data)
+    """Return a whole text, or its beginning, in UTF-8, whatever its encoding is."""
+    encoding = encoding_of(data)
     return as_utf_8(data, encoding) if encoding else data

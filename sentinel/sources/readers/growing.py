@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from sentinel.sources.base import Cursor, PollResult, ReadIssue
 from sentinel.sources.location import Location
-from sentinel.sources.readers.files import as_utf_8, open_log, utf_16, version
+from sentinel.sources.readers.files import as_utf_8, encoding_of, open_log, version
 
 _HEAD_BYTES = 64  # at the beginning of a file that tell whether it is another one
 _TAIL_BYTES = 1024  # before the mark that tell the same
@@ -60,7 +60,8 @@ BYTES_READ = Total()
 class Read(msgspec.Struct, frozen=True):
     """``data`` begins at byte ``offset`` of the file. ``more`` is true if the file has bytes after it.
 
-    If the file is text in UTF-16, `read_text` gives ``data`` in UTF-8, and ``_encoding`` is that of the file.
+    If the file is text that is not in UTF-8, `read_text` gives ``data`` in UTF-8, and ``_encoding`` is that
+    of the file.
     """
 
     data: bytes
@@ -194,7 +195,7 @@ def _renamed(path: Path, mark: Mark) -> Path | None:
 def read_text(path: Path, mark: Mark, limit: int) -> Read | None:
     """`read_new` for text. Reads about ``limit`` characters at most, and as many bytes if it is UTF-8."""
     piece = read_new(path, mark, limit)
-    encoding = utf_16(piece.head) if piece else ""
+    encoding = encoding_of(piece.head) if piece else ""
     if piece and encoding and piece.more:
         piece = read_new(path, mark, 2 * limit)
     if not piece or not encoding:

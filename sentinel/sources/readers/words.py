@@ -72,7 +72,10 @@ _COUNTERS = (
     ("frame", r"frames?|num_frames"),
     ("count", r"idx|index|i|no|#"),
 )
-_COUNTER = {kind: lazy_pattern(rf"(?:.*[\s_\-./(|])?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
+_BEFORE = r"(?-i:[\s_\-./(|\u3000-\U0010ffff])"
+"""What may stand before a counter, as letters of languages that write no words apart may."""
+
+_COUNTER = {kind: lazy_pattern(rf"(?:.*{_BEFORE})?(?:{words})", re.IGNORECASE) for kind, words in _COUNTERS}
 _NO_STEP = lazy_pattern(r"timing|ep(?:isode)?s?[_ ]?steps?|steps?[_ ]per|steps_per", re.IGNORECASE)
 """Words of lengths and durations that end like counters."""
 

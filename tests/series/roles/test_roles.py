@@ -470,6 +470,7 @@ def test_an_error_counts_where_it_says_on_which_data() -> None:
         ("trainloss", "train_loss"),
         ("valacc", "val_accuracy"),
         ("avgreward", "mean_reward"),
+        ("当前训练损失值", "train_loss"),
         ("策略损失", "policy_loss"),
         ("KL散度", "kl_divergence"),
         ("梯度范数", "grad_norm"),

@@ -117,6 +117,17 @@ def test_metrics_in_another_language_are_read(tmp_path):
     assert points == [("平均训练损失", n, f"0.{n}") for n in range(1, 6)]
 
 
+def test_chinese_as_windows_writes_it_is_read_while_it_grows(tmp_path):
+    rows = [f"当前轮次:{n}/50 | 当前损失值:{10 / n:.3f} | 当前准确率:{n}.25%\r\n" for n in range(1, 13)]
+    content = "".join(["模型训练开始\r\n", *rows]).encode("gbk")
+    path = tmp_path / "train_log.txt"
+    path.write_bytes(content[:301])
+    reader = Reader(tmp_path).poll()
+    path.write_bytes(content)
+    points = reader.poll().points
+    assert [step for tag, step, _ in points if tag == "当前损失值"] == [*range(1, 13)]
+
+
 def test_the_index_in_a_list_of_tuples_is_no_metric(tmp_path):
     lines = [
         f"[2026-01-01 06:31:{n:02},060][23170] Avg episode reward: [(0, '17{n}.2'), (1, '3{n}.5')]"
