@@ -147,11 +147,15 @@ _TRAINING: Mapping[str, Signal] = {
     "num warmup steps": Signal.WARMUP_STEPS,
 }
 
-_RANKS = (5, 10, 20, 50, 100)
+_MIN_RECALL_RANK = 10
+"""The number behind a recall from which it is a rank; a smaller one may be a class."""
+
 _RANKINGS = tuple(
-    name
+    f"{ranking} {at}{rank}"
     for ranking in ("ndcg", "mrr", "hr", "hit", "hits", "hit rate", "hit ratio", "recall")
-    for name in (*(f"{ranking} {rank}" for rank in _RANKS), *(f"{ranking} at {rank}" for rank in _RANKS))
+    for at in ("", "at ")
+    for rank in (1, 3, 5, 10, 20, 50, 100)
+    if (ranking, at) != ("recall", "") or rank >= _MIN_RECALL_RANK
 )
 """How well what a person wants stands in front, by the first of so many."""
 
