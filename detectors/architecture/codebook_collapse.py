@@ -15,7 +15,8 @@ look at the first codebook first: the others code what it leaves.
 
 ## When it is wrong
 A codebook for a property with two values. A perplexity is read as a codebook's where its name says so, or
-where a loss of a quantiser stands beside it.
+where a loss of a quantiser stands beside it. No perplexity is below 1: where one is, it is a share of the
+entries, of which the rule knows no number.
 
 ## Source
 Catalogue N-codebook-collapse. The perplexity is the exponential of the entropy of the codes, so it is 1 where
@@ -36,6 +37,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 IN_A_ROW = 5  # points, so that a batch of alike samples is not enough
 PATIENCE = 20  # points after which a codebook should have come into use
 REACH = 200  # points in which its largest perplexity is sought
+ONE_ENTRY = 0.999  # the perplexity of a codebook with one entry, after rounding
 
 
 @detector(
@@ -69,7 +71,10 @@ def codebook_collapse(
     is_low = pl.col("highest") < least
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: has_points(IN_A_ROW)},
+        judged={
+            SkipReason.FEW_POINTS: has_points(IN_A_ROW),
+            SkipReason.RANGE: pl.col("highest") >= ONE_ENTRY,
+        },
         found={
             "collapsed": is_low & (most >= in_use),
             "unused": is_low & (most < least) & has_points(PATIENCE),
