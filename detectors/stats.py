@@ -136,11 +136,11 @@ def resting(values: pl.Expr, n: int) -> pl.Expr:
     return (index - last_change).fill_null(pl.min_horizontal(index, n - 1)) + 1
 
 
-def moved() -> pl.Expr:
+def moved(precision: float = PRECISION) -> pl.Expr:
     """Return whether a value differs from the one before by more than rounding; null in the first row."""
     value = pl.col(VALUE)
     before = pl.col(VALUE).shift(1).over(SERIES)
-    return (value - before).abs() > PRECISION * pl.max_horizontal(value.abs(), before.abs())
+    return (value - before).abs() > precision * pl.max_horizontal(value.abs(), before.abs())
 
 
 def seen_min(column: str, first: int, last: int) -> pl.Expr:

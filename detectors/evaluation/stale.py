@@ -15,6 +15,9 @@ FELL = 0.95
 DIGITS = 3
 """Digits of a log; one that keeps no more cannot tell a rest."""
 
+ALIKE = 1e-7
+"""Fraction by which evaluations of the same weights differ at most, in single precision."""
+
 LEARNED = 0.01
 """Fraction of the first loss; a loss below that cannot tell a rest."""
 
@@ -35,7 +38,7 @@ def with_stale(points: pl.LazyFrame) -> pl.LazyFrame:
     """
     value = pl.col(VALUE)
     train = pl.col("loss_mean")
-    mark = pl.when(moved().fill_null(True)).then(INDEX).forward_fill().over(SERIES)
+    mark = pl.when(moved(ALIKE).fill_null(True)).then(INDEX).forward_fill().over(SERIES)
     matters = (value - value.round_sig_figs(DIGITS)).abs() > PRECISION * value
     fell = train < FELL * train.shift(REACH - 1).over(SERIES)
     rests = resting(pl.col("mark"), REACH) == REACH
