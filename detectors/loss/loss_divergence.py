@@ -4,11 +4,12 @@
 A loss, also one of preferences, whose recent points lie above its best level by more than 30 %, four in five
 of them, and by more than 15 standard errors of the level. Recent are the last 20 points. With fewer than 120
 points they are the last 10, with fewer than 30 the last 5, and the rise is more than 50 % and more than 12
-standard errors. While the loss comes back, by a tenth of the rise within these points, it stays nowhere and
-the rule waits. Of a run that is over with six to ten points, the last third lies as far above the first
-third. And a critic whose loss is 1000 times that of its start, and far beyond the square of any reward,
-without a gain; or leaps to 1000 times the largest of its last 50 points at once, while the reward does not
-rise.
+standard errors. From 1000 points on, where so few are a moment, it has stayed high for 15 % of them, for 5 %
+once the run is over, or is at ten times its best. While the loss comes back, by a tenth of the rise within
+these points, it stays nowhere and the rule waits. Of a run that is over with six to ten points, the last
+third lies as far above the first third. And a critic whose loss is 1000 times that of its start, and far
+beyond the square of any reward, without a gain; or leaps to 1000 times the largest of its last 50 points at
+once, while the reward does not rise.
 At a stage of a known plan the run is judged as if it were over, and where the run so far is judged as a whole
 (at 12, 14, 16, 20, 30, 40, 60, ... points) one row is enough.
 A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
@@ -49,7 +50,7 @@ from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
 from sentinel.detectors.loss.levels import LEVELS, MANY, RISE, WINDOWS, with_rise
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, is_of, recent_noise
+from sentinel.detectors.stats import has_points, is_of, of_buckets, recent_noise
 from sentinel.detectors.strictness import Strictness
 from sentinel.detectors.supervised import ELSE, is_learned, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
@@ -59,6 +60,10 @@ EARLIEST = 10  # points needed before a finding
 AT_END = 6  # points needed once the run is over
 FEW = 3  # differences at which their noise counts twice
 APART = 4  # by how many times it the thirds differ
+LONG = 1000  # points from which on a level of 20 is a moment
+LASTS = 0.15  # share of so many points for which a loss has to stay where it rose,
+AT_LEAST = 0.05  # or once the run is over, unless
+LOST = 9.0  # it rose so far: to ten times its best
 
 
 @detector(
@@ -116,6 +121,7 @@ def loss_divergence(
     apart = rise.log1p() > APART * pl.col("scatter")
     sure = pl.col("errors") > pl.when(early).then(early_errors).otherwise(least_errors)
     middle = (pl.col("best") * pl.col("level")).sqrt()
+    stayed = (pl.col(INDEX) < LONG) | (rise > LOST) | (_lowest_lately() > (1 + least_rise) * pl.col("best"))
     return verdicts(
         measured,
         judged={SkipReason.NOT_SUPERVISED: of_critic | is_of(Signal.PREFERENCE_LOSS) | is_supervised()}
@@ -124,7 +130,7 @@ def loss_divergence(
             "diverged": ~of_critic
             & far
             & ~pl.col(EXCUSED)
-            & pl.when(few).then(apart).otherwise(sure & ~pl.col("returns")),
+            & pl.when(few).then(apart).otherwise(sure & stayed & ~pl.col("returns")),
             "critic": of_critic & is_lost(),
             "leapt": of_critic & leapt(),
         },
@@ -132,3 +138,11 @@ def loss_divergence(
         severities={CRITICAL: rise > critical_rise},
         above=pl.max_horizontal((1 + least_rise) * pl.col("best"), middle),
     )
+
+
+def _lowest_lately() -> pl.Expr:
+    """Return the lowest of the coarse levels of the last points, as many as a loss has to stay high."""
+    coarse = pl.col("coarse_mean")
+    share = pl.when(ENDED).then(AT_LEAST).otherwise(LASTS)
+    rows = (share * coarse.list.len()).ceil().cast(pl.Int64)
+    return of_buckets(coarse.list.tail(rows).list.min())

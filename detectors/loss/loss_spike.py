@@ -4,9 +4,10 @@
 A loss of more than twice the median of the 50 points before it, and above that median by more than six
 times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
 of the last five, and above it by fourteen standard deviations of the noise. A spike is info unless it is the
-third within 200 points, or 1000 times the usual loss, and above the start where the usual loss is below a
-hundredth of it. A point behind a spike from which the loss comes down belongs to it. A loss below a hundredth
-of its start has no spikes: there single samples and rounding move it.
+third within 200 of the first 2000 points (later so few are a moment), or 1000 times the usual loss, and above
+the start where the usual loss is below a hundredth of it. A point behind a spike from which the loss comes
+down belongs to it. A loss below a hundredth of its start has no spikes: there single samples and rounding
+move it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -48,6 +49,7 @@ BEFORE = 50  # points that tell what is usual
 POSITIVE = 40  # of them that have a logarithm, at least
 EARLY = 5  # of the first points
 MANY = 200  # points in which spikes are counted
+LONG = 2000  # points, of which so many are a moment
 COMES_DOWN = 0.8  # of the spike before, in the logarithm
 TAIL = 0.95  # quantile: two or three of the points before lie beyond it
 
@@ -116,7 +118,7 @@ def loss_spike(
         judged=supervised(pl.col(INDEX) >= EARLY) | {SkipReason.RANGE: pl.col("usual").is_not_null()},
         found={"jumped": pl.col("spike")},
         severities={
-            WARNING: (~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes))
+            WARNING: (~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes) & (pl.col(INDEX) < LONG))
             | ((pl.col(VALUE) > far_times * pl.col("usual")) & ~_is_of_a_sample())
         },
         above=(pl.col("middle") + least).exp(),
