@@ -34,6 +34,9 @@ CLEARLY = 3
 EARLY = 5, 20
 """First points whose mean may show a fall that is over long before the first third of a series is."""
 
+FIRST, SHORT = 2, 50
+"""First points that are a tenth of a short series or nearly so, and how many points a longer one has."""
+
 LEAST = max(EARLY)
 """Points that a comparison of thirds needs."""
 
@@ -125,6 +128,8 @@ def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dic
     ends = begin + third - 1, due["row"].to_numpy()
     head, tail = (mean_level(last_values(values, end, most), third) for end in ends)
     early = [(last_values(values, begin + rows - 1, rows).mean(axis=1), third / rows) for rows in EARLY]
+    first = last_values(values, begin + FIRST - 1, FIRST).mean(axis=1), third / FIRST
+    is_short = due[INDEX].to_numpy() + 1 < SHORT
     return {
         "start": head.mean,
         "now": tail.mean,
@@ -132,7 +137,9 @@ def _first_and_last(frame: pl.DataFrame, due: pl.DataFrame, *, most: int) -> dic
         "fall": 1 - tail.mean / head.mean,
         "error": np.maximum(np.hypot(head.error, tail.error) / head.mean, PRECISION),
         "spread": np.hypot(head.spread, tail.spread) / np.sqrt(2) / head.mean,
-        "early_fall": np.max([_early_fall(*mean, tail) for mean in early], axis=0),
+        "early_fall": np.max(
+            [_early_fall(*first, tail) * is_short, *(_early_fall(*mean, tail) for mean in early)], axis=0
+        ),
     }
 
 
