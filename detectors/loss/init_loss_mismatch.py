@@ -29,7 +29,8 @@ without accumulation it is info. Targets in raw units may be learned all the sam
 until forty points have shown that the loss does not fall while its gradient grows. With two or three
 accumulation steps a dropout may make the training loss that much larger: this is info, too. Attempts that
 resume a training are left out. A similarity of two views lies between -1 and 0; it is called a classifier's
-where an accuracy on held-out data stands beside it. A loss beside a KL is no cross-entropy.
+where an accuracy on held-out data stands beside it. A loss beside a KL is no cross-entropy. One that began
+further above zero than it lies below is a sum with a term that may be negative.
 
 ## Source
 Catalogue O16 (a negative loss), O9, G2 and N-loss-items (a multiple by the accumulation), DP12 and L8 (a
@@ -173,6 +174,7 @@ def init_loss_mismatch(
     measured = points.with_columns(
         level=recent_median(VALUE, FEW),
         highest=recent_max(pl.col(VALUE), FEW),
+        began=recent_max(pl.col(VALUE), FIRST, at_least=FEW),
         lowest=-recent_max(-pl.col(VALUE), NORMS),
         guess=pl.coalesce(Setting.NUM_CLASSES, Setting.VOCAB_SIZE).log(),
         resumed=(pl.col(INDEX) < 0).any().over(SERIES),
@@ -215,9 +217,7 @@ def _invariants(most_times: float) -> Mapping[str, Invariant]:
     usual_loss = pl.col(Signal.LOSS).is_between(0, MAX_TOKEN_NATS, closed="none")
     return {
         "negative": Invariant(
-            Signal.LOSS,
-            _classifies() & (pl.col("highest") < 0) & pl.col(Signal.KL_UNKNOWN_UNIT).is_null(),
-            FEW,
+            Signal.LOSS, _classifies() & _is_below_zero() & pl.col(Signal.KL_UNKNOWN_UNIT).is_null(), FEW
         ),
         "accumulated": Invariant(Signal.LOSS, above_guessing & is_multiple, FEW),
         "high": Invariant(Signal.LOSS, _classifies() & (pl.col("times") > most_times), FEW),
@@ -237,6 +237,11 @@ def _is_enormous() -> pl.Expr:
     """Return whether gradient norms are of a size that no loss of an ordinary one has."""
     loss = pl.coalesce(Signal.LOSS, Signal.POLICY_LOSS).abs()
     return is_of(Signal.GRAD_NORM) & (pl.col("lowest") > ENORMOUS_NORM) & (loss < MAX_LOSS).fill_null(False)
+
+
+def _is_below_zero() -> pl.Expr:
+    """Return whether the last losses are negative, and further below zero than the first ones lay above."""
+    return (pl.col("highest") < 0) & (pl.col("level") < -pl.col("began"))
 
 
 def _classifies() -> pl.Expr:
