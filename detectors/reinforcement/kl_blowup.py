@@ -21,7 +21,8 @@ fine-tuning), make fewer passes over each batch, and check that the reference is
 A long reasoning run may settle above 0.5 per token for good; that stays info. The length of a response, where
 logged, raises the band of its sum. Even growth from zero and single huge points of the k3 estimator leave
 the medians alone. An update that clips few samples is info: a few unlikely samples count.
-So is one leap while the reward stands at its best: the policy survived it.
+So is one leap while the reward stands at its best: the policy survived it. Where no share of clipped samples
+is logged, updates that are larger than they were are info while the reward keeps what it gained.
 
 ## Source
 Catalogue A-kl (per token), R2 (target 6 per response, as in TRL). Spinning Up's PPO stops an update at 1.5
@@ -34,7 +35,7 @@ import polars as pl
 
 from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit, logged
-from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
+from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best, keeps_gain
 from sentinel.detectors.schema import INDEX, VALUE
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -129,7 +130,8 @@ def kl_blowup(
         .then(warning_per_update)
         .otherwise(_band(info_per_token, warning_per_sequence))
     )
-    survived = wrecked & is_at_best()
+    has_clipped = pl.col("clipped").is_not_null()
+    survived = pl.when(wrecked).then(is_at_best()).otherwise(update & ~has_clipped & keeps_gain())
     # A few unlikely samples make the KL of an update that clips few.
     clips_few = pl.col("clipped") < pl.when(over & grown).then(FEWER).otherwise(FEW)
     return verdicts(
