@@ -37,7 +37,10 @@ MAX_LOGS = 256
 """Files of one ending that are called as logs are; more are data."""
 
 MAX_DOCUMENT = 1 << 20
-"""Bytes of a JSON document that a walk finds; a larger one is data. One that a person names may be larger."""
+"""Bytes of a JSON document that a walk finds; a larger one is data, unless its name is that of a history."""
+
+MAX_HISTORY = 8 << 20
+"""Bytes of a JSON document that a walk finds and that is called as what a training keeps of its steps."""
 
 MIN_REDRAWN = 4
 """States for each line, from which on a text consists of progress bars."""
@@ -73,6 +76,11 @@ _LOG_NAME = lazy_pattern(
     re.IGNORECASE,
 )
 """Names of files that a person would call logs of a training."""
+
+_HISTORY_NAME = lazy_pattern(
+    r"(?<![a-z])(?:logs?|loss(?:es)?|rewards|metrics|history)(?![a-z])", re.IGNORECASE
+)
+"""Names of documents that a training writes, and hardly a data set."""
 
 _JOB = lazy_pattern(r"\.[oe]\d{1,12}")
 """The ending of what a batch system writes."""
@@ -247,7 +255,8 @@ def candidates(names: Sequence[str]) -> list[str]:
 @remembered
 def judged(path: Path) -> Answer:
     """Return what a file is that a walk found."""
-    return _judge(path, MAX_DOCUMENT, False, is_named=False)
+    max_document = MAX_HISTORY if _HISTORY_NAME.search(path.stem) else MAX_DOCUMENT
+    return _judge(path, max_document, False, is_named=False)
 
 
 def _judge(

@@ -10,6 +10,7 @@ from sentinel.cli.app import program
 from sentinel.sources.base import flush
 from sentinel.sources.console.line_forms import LineForm
 from sentinel.sources.discovery import discover, unread_line
+from sentinel.sources.general.logs import MAX_DOCUMENT
 from sentinel.sources.general.nearest import nearest
 from tests.sources.reader import Reader
 
@@ -524,6 +525,15 @@ def test_a_document_of_puzzles_is_no_run(tmp_path):
     document = {f"{n:04x}f1{n:02x}": [grid] for n in range(4)} | {f"{n:08x}": [grid] for n in range(400)}
     (tmp_path / "training_solutions.json").write_text(json.dumps(document))
     assert not discover([tmp_path]).runs
+
+
+@pytest.mark.parametrize(("name", "is_read"), [("history_adam.json", True), ("train_adam.json", False)])
+def test_a_large_document_is_read_where_it_is_called_a_history(tmp_path, name, is_read):
+    steps = [{"seconds": 1.5, "memory": 5000 + n % 7, "step": n, "of": "a step" * 20} for n in range(6000)]
+    document = {"options": {"lr": 1e-3}, "loss": [4 - n / 2000 for n in range(6000)], "stats": steps}
+    (tmp_path / name).write_text(json.dumps(document))
+    assert (tmp_path / name).stat().st_size > MAX_DOCUMENT
+    assert bool(discover([tmp_path]).runs) is is_read
 
 
 def test_many_tables_of_metrics_are_runs_and_many_tables_of_data_are_none(tmp_path):
