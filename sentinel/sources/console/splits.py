@@ -29,7 +29,8 @@ _BEGUN_PART = lazy_pattern(
 )
 _HEADING = lazy_pattern(
     rf"(?<![^\s\[(<|,;:>-]){_PART_WORD}(?: set)?\s{{0,3}}"
-    r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s))",
+    r"(?:[\])>](?!\s{0,3}[:=]\s{0,3}[\d.+-])|:(?!\s{0,3}(?:[\d.+-]|n/?a\b|none\b))|[|;]|-(?=\s)"
+    r"|[-=]>(?!\s{0,3}[\d.+-])|\((?=[a-z][\w ]{0,30}[=:]))",
     re.IGNORECASE,
 )
 _NAMED_PART = lazy_pattern(rf"(?<![a-z]){_PART_WORD}(?![a-z])", re.IGNORECASE)

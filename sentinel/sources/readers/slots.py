@@ -55,7 +55,7 @@ _GLUED = lazy_pattern(r"(?:%|/?[A-Za-z]{1,6}(?:/[A-Za-z]{1,8})?)(?=[\s,;|)\]])")
 _SECTION = lazy_pattern(
     r"(?<![a-z])(train|training|val|valid|validate|validation|dev|test|testing|eval|evaluation)"
     r"(?: set| [A-Za-z]\w{0,15}(?=:))?['\"]?"
-    r"(?:\s{0,3}[\])>|:;]| on |\s-\s)",
+    r"(?:\s{0,3}(?:[\])>|:;(]|[-=]>)| on |\s-\s)",
     re.IGNORECASE,
 )
 """What stands before the metrics of a part of the data: "[Val] loss 0.5", "{'val': {'loss': 0.6}}"."""
@@ -453,7 +453,7 @@ def _note_section(reading: Reading, name: str, before: str) -> None:
     """Note the part of the data that stands before a name."""
     name_begin = before.rfind(name) if name else -1
     is_nested = before[: max(name_begin, 0)].rstrip(" '\"").endswith("{")
-    if (reading.has_counter or is_nested) and name_begin > 0:
+    if (reading.has_counter or reading.has_value or is_nested) and name_begin > 0:
         parts = (part[1] for part in _SECTION.finditer(before[:name_begin]))
         reading.section = next(parts, reading.section)
     reading.sections += [reading.section] * (len(reading.slots) + 1 - len(reading.sections))

@@ -108,6 +108,24 @@ def test_the_planned_epochs_of_a_console_are_known(tmp_path, lines, settings):
     assert dict(run.source.poll({}, 10**6).config) == settings
 
 
+@pytest.mark.parametrize(
+    ("form", "names"),
+    [
+        ("Train: loss={} acc={} | Val: loss={} acc={}", ["Train loss", "Train acc", "Val loss", "Val acc"]),
+        ("[train] loss {}, f1 {} [test] loss {}, f1 {}", ["train loss", "train f1", "test loss", "test f1"]),
+        ("loss: {}, mae: {} - val: loss: {}, mae: {}", ["loss", "mae", "val loss", "val mae"]),
+        ("train(loss={}, acc={}) val(loss={}, acc={})", ["train loss", "train acc", "val loss", "val acc"]),
+        ("epoch {e}: train (loss={} acc={}) val (loss={} acc={})", ["loss", "acc", "val loss", "val acc"]),
+        ("epoch {e}: Train -> mse {}, r2 {}; Val -> mse {}, r2 {}", ["mse", "r2", "Val mse", "Val r2"]),
+    ],
+)
+def test_a_second_part_of_the_data_on_a_line_names_what_stands_behind_it(tmp_path, form, names):
+    lines = [form.format(2 / n, n / 10, 3 / n, n / 20, e=n) for n in range(1, 6)]
+    write(tmp_path / "nohup.out", [text for n in range(5) for text in (f"Epoch {n + 1}/5", lines[n])])
+    last = {name: value for name, step, value in read(tmp_path) if step == 5 and name != "epoch"}
+    assert last == dict(zip(names, ["0.4", "0.5", "0.6", "0.25"], strict=True))
+
+
 def test_metrics_in_another_language_are_read(tmp_path):
     lines = []
     for n in range(1, 6):
