@@ -1,7 +1,7 @@
 """The learning rate does not fit the run: at its end too early or twice, rising too long, or constant.
 
 ## What it catches
-A learning rate of zero although training goes on: from the first step, for a tenth of the run so far, or with
+A learning rate of zero although training goes on: from the first step, for a third of the run so far, or with
 more than a fifth of the planned steps to go. A smooth decay that stopped below 1 % of its peak with as much
 to go. A first warm-up, line or staircase, that is longer than half the plan or twice the planned warm-up. A
 rate that never moves although the settings name a schedule, or a warm-up that the log should show. Where the
@@ -92,6 +92,10 @@ TOO_LONG = ("O8", "A-learning-rate", "G-acc-sched")
             TOO_SHORT,
             (WARNING, CRITICAL),
         ),
+        "zero": Variant(
+            RATE + "has been zero for {zero_share:.0%} of the run: its schedule is over, the training is not",
+            TOO_SHORT,
+        ),
         "warm-up": Variant(
             RATE + "still rises at step {step}, from {start:.2g} at the start to {value:.2g}",
             TOO_LONG,
@@ -119,7 +123,7 @@ def lr_schedule_mismatch(
     steps_left: Annotated[float, "share of the planned steps that must be left"] = 0.2,
     zero_share_of_run: Annotated[
         float, "share of the run at a rate of zero that is too much where no plan is known"
-    ] = 0.1,
+    ] = 1 / 3,
     near_zero: Annotated[float, "share of the peak below which a floor trains next to nothing"] = 0.01,
     longest_warmup: Annotated[float, "longest warm-up, as a share of the planned steps"] = 0.5,
     constant_share: Annotated[float, "share of the planned steps without a change that is too much"] = 0.2,
@@ -138,7 +142,6 @@ def lr_schedule_mismatch(
     # The rate came down to where it rests, rather than jumped there.
     decayed = pl.when(at_zero).then(least_of_peak < DECAYED_FRACTION).otherwise(at_floor & smooth)
     decayed_without_plan = planned.is_null() & (least_of_peak < DECAYED_FRACTION_WITHOUT_PLAN)
-    zero_too_long = at_zero & decayed_without_plan & (pl.col("zero_share") >= zero_share_of_run)
     end = pl.col("end")
     saw_warm_up_begin = pl.col("start_step") <= MAX_MISSED_WARM_UP * end
     too_long = pl.col("rising") & (step > end) & saw_warm_up_begin
@@ -151,7 +154,8 @@ def lr_schedule_mismatch(
         judged={SkipReason.FEW_POINTS: rows >= MIN_RESTING_ROWS},
         found={
             "never-above-zero": never_above_zero,
-            "ended": rests & ((decayed & (left > steps_left)) | zero_too_long),
+            "ended": rests & decayed & (left > steps_left),
+            "zero": rests & at_zero & decayed_without_plan & (pl.col("zero_share") >= zero_share_of_run),
             "warm-up": warms_up,
             "stands": _stands(near_zero),
             "again": _came_again(),
