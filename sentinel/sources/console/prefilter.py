@@ -30,6 +30,7 @@ _STRONG = (
     " hella ", "tel:", "trl:",  # build-nanogpt and llm.c
     " sent/s - ",  # XLM
     "result for ",  # Ray Tune
+    "evaluation over ",  # TD3
     "***** ",  # the heading of results of an evaluation
 )  # fmt: skip
 _OF_A_PLAN = ("num ex", "num ep", "batch size", "accumulation", "optimization", "namespace(")

@@ -49,6 +49,9 @@ _NO_RESULTS = frozenset({*STEP_KEYS, *EPOCH_KEYS, "loss"})
 
 _SHARE = lazy_pattern(r"(\d{1,15})/(\d{1,15}) \(\d{1,3}(?:\.\d{1,9})?%\)")
 
+_OVER_EPISODES = lazy_pattern(r"over \d{1,6} (?:episodes?|eps?|trajectories)(?=\s?:)", re.IGNORECASE)
+"""What TD3's authors print for the reward of an evaluation: "Evaluation over 10 episodes: 35.2"."""
+
 _LOGGED = lazy_pattern(
     r"(?:[\s\[\]\d:.,/|()+-]|(?<=\d)(?:T(?=\d)|Z(?!\w))|(?<=\d )[\w-]{1,80}\]\([\w.]{1,80} \d{1,6}\))*+"
     r"(?:(?:[\w.]{1,80} - )?(?:INFO|DEBUG|WARNING)\b(?::[\w.]{1,80}:)?[\s\])|:>*-]*+)?"
@@ -113,7 +116,8 @@ def of_part(line: str) -> Record:
     heading = _PART.match(line) or _PART.match(line, begin)
     if heading is None:
         return {}
-    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), line[heading.end() :])
+    text = _OVER_EPISODES.sub("reward", line[heading.end() :], 1)
+    text = _SHARE.sub(lambda share: str(int(share[1]) / max(1, int(share[2]))), text)
     record = dict(parted(text, {}, heading["part"]))
     return record if any(map(is_metric, record)) else {}
 

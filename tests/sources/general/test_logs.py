@@ -126,6 +126,16 @@ def test_a_second_part_of_the_data_on_a_line_names_what_stands_behind_it(tmp_pat
     assert last == dict(zip(names, ["0.4", "0.5", "0.6", "0.25"], strict=True))
 
 
+def test_an_evaluation_over_episodes_is_a_reward(tmp_path):
+    lines = []
+    for n in range(1, 6):
+        lines += [f"Total T: {n}00{i} Episode Num: {n}{i} Reward: {n}.{i}" for i in range(1, 4)]
+        lines += ["-" * 39, f"Evaluation over 10 episodes: {n}0.500", "-" * 39]
+    write(tmp_path / "nohup.out", lines)
+    rewards = [(step, value) for name, step, value in read(tmp_path) if name == "Evaluation reward"]
+    assert rewards == [(int(f"{n}003"), f"{n}0.5") for n in range(1, 6)]
+
+
 def test_metrics_in_another_language_are_read(tmp_path):
     lines = []
     for n in range(1, 6):
