@@ -2,8 +2,8 @@
 
 ## What it catches
 A median clip fraction above 0.3 over the last ten points. It is over once the median is below 0.2. Nothing is
-said where the KL of an update is below 0.02, or the clip range has fallen to half of what it was. While the
-reward stands at its best, the finding is info.
+said where the KL of an update is below 0.02, or the clip range has fallen to half of what it was. It is a
+warning once the reward has lost half of what it gained, and info until then.
 
 ## Why it matters
 A clipped sample has no gradient. Where a third of the samples are clipped, each batch is used long after
@@ -15,8 +15,8 @@ Lower the learning rate or the number of passes over each batch (`n_epochs`, `nu
 batches, and stop an update early by a `target_kl` of 0.01 to 0.05. Look at the approximate KL beside it.
 
 ## When it is wrong
-Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual 0.2.
-Their reward stands at its best, and a warning waits until it falls.
+Some runs learn well with a third of the samples clipped, above all with a clip range far below the usual 0.2,
+and no reward need fall after it. So the finding is only told, not sent, until one does.
 A range that decays to zero clips everything in the end. The first updates of a run often clip much; ten
 points are waited for.
 
@@ -32,7 +32,7 @@ import polars as pl
 
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
-from sentinel.detectors.reinforcement.outcome import STANDINGS, is_at_best
+from sentinel.detectors.reinforcement.outcome import STANDINGS, has_fallen
 from sentinel.detectors.schema import VALUE, First
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import recent_median
@@ -76,7 +76,7 @@ def clip_fraction_saturation(
         ),
         judged={SkipReason.FEW_POINTS: level.is_not_null(), SkipReason.EXPLAINED: ~harmless.fill_null(False)},
         found={"saturated": level > most_clipped},
-        severities={INFO: is_at_best()},
+        severities={INFO: ~has_fallen()},
         lasts=level > few_clipped,
         above=pl.lit(few_clipped),
     )

@@ -7,8 +7,10 @@ from sentinel.detectors.schema import Standing
 from sentinel.detectors.signals import Signal
 
 STANDINGS = Standing(Signal.REWARD), Standing(Signal.EVAL_REWARD)
-"""What a rule has to list in ``uses`` for `is_at_best`."""
+"""What a rule has to list in ``uses`` to ask how the reward stands."""
 
+LOST = 0.5
+"""Share of its gain that an outcome has left which lost much of it."""
 
 KEEPS = 0.67
 """Share of its gain that an outcome has which lost less than a third of it."""
@@ -24,5 +26,14 @@ def keeps_gain() -> pl.Expr:
     return _stands(KEEPS)
 
 
+def has_fallen() -> pl.Expr:
+    """Return whether the reward gained something surely and lost half of it; false where none is known."""
+    return ((_standing() < LOST) & (_standing() != 0)).fill_null(False)
+
+
 def _stands(least: float) -> pl.Expr:
-    return (pl.coalesce(use.column for use in STANDINGS) >= least).fill_null(False)
+    return (_standing() >= least).fill_null(False)
+
+
+def _standing() -> pl.Expr:
+    return pl.coalesce(use.column for use in STANDINGS)
