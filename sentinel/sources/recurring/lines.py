@@ -9,7 +9,6 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
-from sentinel.sources.console.lines import stated
 from sentinel.sources.readers.measured_rows import ROW, Row
 from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -17,21 +16,19 @@ from sentinel.sources.readers.redrawn_lines import bar_free, printed_lines
 from sentinel.sources.readers.slots import PART
 from sentinel.sources.readers.templates import Template, mask, template
 from sentinel.sources.readers.words import is_rounded_away
-from sentinel.sources.recurring.above import Counters, CountersAbove, PartAbove
+from sentinel.sources.recurring.above import CountersAbove, PartAbove
 from sentinel.sources.recurring.arrays import Arrays
 from sentinel.sources.recurring.blocks import Blocks
 from sentinel.sources.recurring.column_names import ColumnNames
 from sentinel.sources.recurring.drawn_bars import DrawnBars
 from sentinel.sources.recurring.meters import Meters
 from sentinel.sources.recurring.part_tables import PartTables
+from sentinel.sources.recurring.plans import planned_epochs, settings_in
 from sentinel.sources.recurring.record import COUNTER_ORDER, FIXED, PrintedLine, Record, leads, step_of
 from sentinel.sources.recurring.records import Entry, Records
 from sentinel.sources.recurring.reports import Reports
 from sentinel.sources.recurring.summaries import Summaries
 from sentinel.sources.recurring.wrapped import Wrapped
-
-MAX_PLANNED_EPOCHS = 100
-"""Epochs of which a line may say that it is one, for these to be a plan."""
 
 _AFTER_TRAINING = ("eval_", "train_runtime")
 """Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
@@ -144,7 +141,7 @@ class RecurringLines:
         """Take the numbers of a line that is no part of a larger whole, or pass the line on."""
         before = len(self._rows)
         if self._last_step is None:
-            self.settings |= stated(text)
+            self.settings |= settings_in(text)
         prose = self._outside_tables(text)
         prose = self._meters.read(prose) if prose else prose
         if not prose:
@@ -200,7 +197,7 @@ class RecurringLines:
             if value is not None and kind not in counters:
                 counters[kind] = (value, count(numbers[total]) if total >= 0 else None)
         if self._last_step is None:
-            self.settings |= _planned_epochs(counters)
+            self.settings |= planned_epochs(counters)
         if counters and counters.keys() != {PART} and not is_bar:
             self._counters.move(writer, counters)
         if not plan.values:
@@ -252,12 +249,6 @@ class RecurringLines:
             row = row._replace(names=(*row.names, "epoch"), values=(*row.values, float(step)))
         self._rows.append(row)
         return step
-
-
-def _planned_epochs(counters: Counters) -> dict[str, Plain]:
-    """Return of how many epochs a line says that it is one. Of very many most trainings stop early."""
-    epoch, epochs = counters.get("epoch", (0, None))
-    return {"num_epochs": epochs} if epochs is not None and epoch <= epochs <= MAX_PLANNED_EPOCHS else {}
 
 
 def _row(record: Record, line: PrintedLine, step: int) -> Row:

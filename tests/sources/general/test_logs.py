@@ -89,6 +89,9 @@ def test_a_total_of_what_the_steps_are_is_the_plan(tmp_path, line, plan):
     assert {value for tag, _, value in read(tmp_path) if tag == "max_steps"} == plan
 
 
+ROWS = [f"Epoch {n} | gap: 0.{n}" for n in range(1, 6)]
+
+
 @pytest.mark.parametrize(
     ("lines", "settings"),
     [
@@ -97,10 +100,28 @@ def test_a_total_of_what_the_steps_are_is_the_plan(tmp_path, line, plan):
             ["Args: Namespace(train_epochs=8, lr=0.1)", *(f"Epoch: {n} | gap: 0.{n}" for n in range(1, 6))],
             {"train_epochs": "8", "lr": "0.1"},
         ),
+        (["==>Arguments:", "lr:0.01", "epochs:8", *ROWS], {"num_epochs": 8}),
+        (["CONFIG A: lr=1e-4, epochs=8, warmup=0.1", *ROWS], {"num_epochs": 8}),
+        (["Args: {'seed': 1, 'num_epochs': 8}", *ROWS], {"num_epochs": 8}),
+        (["10:15:34 - INFO -   Total epochs = 8.0", *ROWS], {"num_epochs": 8}),
+        (
+            ["warmup epochs: 3", "ppo_epochs: 4", "n_epochs: 10", "epochs: 0.5", "Epochs: 5, loss: 2", *ROWS],
+            {},
+        ),
         ([f"Epoch {n}, Train Loss: 0.{n}" for n in range(1, 6)], {}),
         ([f"Epoch {n}/1000, Train Loss: 0.{n}" for n in range(1, 6)], {}),
     ],
-    ids=["counted", "arguments", "none", "far more than it takes"],
+    ids=[
+        "counted",
+        "arguments",
+        "a setting a line",
+        "settings on a line",
+        "a dictionary",
+        "behind the words of a logger",
+        "other counts",
+        "none",
+        "far more than it takes",
+    ],
 )
 def test_the_planned_epochs_of_a_console_are_known(tmp_path, lines, settings):
     write(tmp_path / "nohup.out", lines)
