@@ -79,7 +79,6 @@ class Incident(msgspec.Struct, frozen=True):
     variant: str = ""  # of its detector
     latest: str = ""  # while it is open, the summary of its newest finding, if that is a later one
     taken_over: str = ""  # the trouble that it explains and that was found before it, by its first incident
-    again: tuple[int, int] | None = None  # the last later attempt in which it came back, and the onset there
 
     @property
     def drawn_tag(self) -> str:
@@ -95,19 +94,6 @@ class Incident(msgspec.Struct, frozen=True):
     def open(self) -> bool:
         """Whether the problem is still there, as far as the log shows."""
         return not self.gone and self.state in (State.FIRING, State.ESCALATED, State.LOST)
-
-    @property
-    def began(self) -> tuple[int, int]:
-        """The attempt and the step at which it began, or began again in a later attempt."""
-        return self.again or (self.attempt, self.onset_step)
-
-    @property
-    def returns(self) -> str:
-        """How often it came back, in words; empty if it did not."""
-        if not self.reopen_count:
-            return ""
-        times = "once" if self.reopen_count == 1 else f"{self.reopen_count} times"
-        return f"came back {times}" + (f", last in attempt {self.again[0]}" if self.again else "")
 
     @property
     def trouble(self) -> str:

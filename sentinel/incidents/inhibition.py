@@ -218,9 +218,10 @@ def _follows(effect: Incident, cause: Incident) -> bool:
     The onset of a collapse is no better known than how long it took to find it.
     """
     found_in_steps = cause.fired_step - cause.onset_step
-    attempt, onset_step = cause.began
-    last_step = _MAX_STEPS_FACTOR * (onset_step + found_in_steps)
-    return (attempt, onset_step - found_in_steps) <= effect.began <= (attempt, last_step)
+    return (effect.attempt, effect.onset_step) >= (cause.attempt, cause.onset_step - found_in_steps) and (
+        effect.attempt,
+        effect.onset_step,
+    ) <= (cause.attempt, _MAX_STEPS_FACTOR * cause.fired_step)
 
 
 def _may_end_the_run(cause: Incident, crash: Incident) -> bool:
@@ -232,7 +233,7 @@ def _may_end_the_run(cause: Incident, crash: Incident) -> bool:
 def _begins_before(incident: Incident, other: Incident) -> bool:
     """Compare by step within a stream, else by time if both times are known. Of equal times steps decide."""
     if incident.stream == other.stream:
-        return incident.began < other.began
+        return (incident.attempt, incident.onset_step) < (other.attempt, other.onset_step)
     if incident.onset_time is not None and other.onset_time is not None:
         return (incident.onset_time, incident.onset_step) < (other.onset_time, other.onset_step)
     return incident.onset_step < other.onset_step

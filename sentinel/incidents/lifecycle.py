@@ -2,9 +2,8 @@
 
 An incident belongs to one detector on one tag of one stream. It outlives a restart of the run: the next
 attempt confirms it without a second alert, or resolves it. A problem that comes back soon after it was
-resolved is the same incident, also in a later attempt: of forty trainings in one log that go wrong alike, a
-person is told as of one that goes wrong again. Each return in an attempt doubles the clean rows that end it,
-so a signal that hovers at a threshold is one incident that stays open.
+resolved is the same incident. Each return doubles the clean rows that end it, so a signal that hovers at a
+threshold is one incident that stays open.
 
 Only ``IncidentTracker.silent`` and the moment of ``IncidentTracker.finalize`` depend on a clock. What
 finalizing brought about is undone when the run goes on, so in the end only the log decides.
@@ -209,7 +208,7 @@ class IncidentTracker:
         if track.waits(verdict):
             track.see(verdict.look)
             return
-        if track.is_begun_by(verdict):
+        if not track.findings:
             track.begin(verdict)
         track.count(verdict, 1, detector)
         self._latest.found(verdict)
@@ -224,11 +223,14 @@ class IncidentTracker:
                 yield from self._end(track, verdict, merge)
 
     def _restarted(self, track: Track, verdict: Verdict) -> Track | None:
-        """Carry an incident into the next attempt, and forget everything else."""
-        if track.incident is None:
+        """Carry an open incident into the next attempt, and forget everything else."""
+        if track.incident is None or not track.incident.open:
             del self._tracks[track.key]
             return None
-        track.restart(verdict.key)
+        track.key = verdict.key
+        track.streak = []
+        track.clean = 0
+        track.doubts = {}
         return track
 
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
@@ -272,6 +274,8 @@ class IncidentTracker:
         ended = self._end_of_run if verdict.final else ""  # which answers a question
         resolved = incident.replace(state=State.RESOLVED, resolved_step=verdict.step, latest="", ended=ended)
         yield track.change(Event.RESOLVED, resolved)
+        if incident.attempt != verdict.key.attempt:
+            del self._tracks[verdict.key]  # findings from now on belong to the present attempt
         for other, effect in self._open():
             if effect.inhibited_by == incident.id:
                 merge.advance_to(other.key, sort_key(verdict))
@@ -282,14 +286,11 @@ class IncidentTracker:
     def _reopen(self, track: Track, incident: Incident, verdict: Verdict) -> Change:
         reopen_count = incident.reopen_count + 1
         event = Event.FLAPPING if reopen_count == FLAPPING_RETURNS else Event.REOPENED
-        onset_step = onset_of(verdict, track.step, track.time)["onset_step"]
-        is_later = verdict.key.attempt != incident.began[0]
         reopened = incident.replace(
             reopen_count=reopen_count,
             state=State.FIRING,
             resolved_step=None,
             ended="",
-            again=(verdict.key.attempt, onset_step) if is_later else incident.again,
             **self._statement(track, verdict),
         )
         return self._begin_change(event, track, reopened)

@@ -57,7 +57,6 @@ class Track(msgspec.Struct):
     doubts: dict[float, int] = msgspec.field(default_factory=dict)
     doubt_until: int = 0  # rows at the last of them
     limits: Limits = (None, None)  # of the newest finding that has some
-    earlier_returns: int = 0  # of the incident, up to the first one in the present attempt
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:
@@ -68,20 +67,6 @@ class Track(msgspec.Struct):
         """Record what an event made of the incident."""
         self.incident = incident
         return Change(event, self.current(incident))
-
-    def is_begun_by(self, verdict: Verdict) -> bool:
-        """Return whether the finding begins with this verdict, for the first time or again."""
-        is_back = self.incident is not None and not self.incident.open and not self.streak
-        return not self.findings or (is_back and verdict.severity > 0)
-
-    def restart(self, key: Key) -> None:
-        """Carry the incident into the attempt that this key is of. Rows are counted anew."""
-        self.key = key
-        self.streak = []
-        self.clean = 0
-        self.doubts = {}
-        if self.incident is not None:
-            self.earlier_returns = self.incident.reopen_count + (not self.incident.open)
 
     def begin(self, verdict: Verdict) -> None:
         """Let the finding begin with this verdict."""
@@ -184,8 +169,7 @@ class Track(msgspec.Struct):
         """Return after how many clean rows the incident ends, or the track is dropped."""
         if self.incident is None:
             return 1
-        returns = max(0, self.incident.reopen_count - self.earlier_returns)
-        enough = detector.clear << min(returns, _MAX_DOUBLINGS)
+        enough = detector.clear << min(self.incident.reopen_count, _MAX_DOUBLINGS)
         return enough if self.incident.open else enough + REMEMBERED_ROWS
 
 

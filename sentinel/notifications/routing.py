@@ -334,9 +334,8 @@ def idempotency_key(run: RunIdentity, incident: Incident, event: Event, number: 
 def cost(incident: Incident) -> str:
     """Return what the run has spent from the onset to the newest finding: "340 steps, 2 h 5 min"."""
     cost_texts = []
-    onset_step = incident.began[1]
-    if incident.last_step is not None and incident.last_step > onset_step:
-        cost_texts.append(f"{incident.last_step - onset_step} steps")
-    if incident.last_time is not None and incident.onset_time is not None and not incident.again:
+    if incident.last_step is not None and incident.last_step > incident.onset_step:
+        cost_texts.append(f"{incident.last_step - incident.onset_step} steps")
+    if incident.last_time is not None and incident.onset_time is not None:
         cost_texts.append(duration_text(incident.last_time - incident.onset_time))
     return ", ".join(cost_texts)

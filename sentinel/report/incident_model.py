@@ -126,9 +126,9 @@ def _life(incident: Incident) -> str:
     if incident.onset_step == incident.fired_step == last_step and incident.state is not State.RESOLVED:
         return f"at step {last_step:,}"
     beginning = f"since step {incident.onset_step:,}, found at step {incident.fired_step:,}"
-    resolved = incident.state is State.RESOLVED
-    end = f"over at step {incident.resolved_step:,}" if resolved else f"still there at step {last_step:,}"
-    return ", ".join(filter(None, (beginning, incident.returns, f"{end} after {lasted(incident)}")))
+    if incident.state is State.RESOLVED:
+        return f"{beginning}, over at step {incident.resolved_step:,} after {lasted(incident)}"
+    return f"{beginning}, still there at step {last_step:,} after {lasted(incident)}"
 
 
 SENT = ("sent to", "not sent to")

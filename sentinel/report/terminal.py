@@ -234,9 +234,9 @@ def _causes(incident: Incident) -> Iterator[tuple[str, str]]:
 
 def _life(incident: Incident) -> str:
     beginning = f"onset at step {incident.onset_step}, fired at {incident.fired_step}"
-    resolved = incident.state is State.RESOLVED
-    end = f"resolved at {incident.resolved_step}" if resolved else f"still there at {incident.last_step}"
-    return ", ".join(filter(None, (beginning, incident.returns, end)))
+    if incident.state is State.RESOLVED:
+        return f"{beginning}, resolved at {incident.resolved_step}"
+    return f"{beginning}, still there at {incident.last_step}"
 
 
 def _picture(incident: Incident, excerpt: Excerpt, *other_excerpts: Excerpt) -> Iterator[Text]:

@@ -207,7 +207,7 @@ def _headline(notification: Notification) -> str:
         return sentence(f"{incident.ended} with this still there: {headline}")
     if incident.state is State.WITHDRAWN:
         news = "The run goes on after all, so this is over"
-    elif notification.event is Event.RESOLVED and _last_step(incident) > incident.began[1]:
+    elif notification.event is Event.RESOLVED and _last_step(incident) > incident.onset_step:
         news = f"{news} after {lasted(incident)}"
     return f"{news}: {headline}" if news else headline
 
@@ -229,7 +229,8 @@ def _facts(notification: Notification) -> Iterator[tuple[str, str]]:
         step_text = f"{step_text} of {planned:,.0f}"
     yield "found", f"{clock}, {step_text}" if clock else step_text
     if incident.open:
-        yield "since", ", ".join(filter(None, (f"step {incident.began[1]:,}", *_how_long(incident))))
+        lasts = _last_step(incident) > incident.onset_step
+        yield "since", f"step {incident.onset_step:,}" + (f", for {lasted(incident)}" if lasts else "")
     yield "cost", gpu_hours(incident, run.world_size)
     yield "checkpoint", notification.checkpoint
 
@@ -242,23 +243,15 @@ def _still_open(notification: Notification) -> Iterator[MessageLine]:
 
 
 def _seconds_since_onset(incident: Incident) -> float | None:
-    """Return seconds from the onset to the newest finding; None where the log has no times, or another
-    attempt lies between them.
-    """
-    if incident.onset_time is None or incident.last_time is None or incident.again:
+    """Return seconds from the onset to the newest finding; None where the log has no times."""
+    if incident.onset_time is None or incident.last_time is None:
         return None
     return max(incident.last_time - incident.onset_time, 0.0)
 
 
 def lasted(incident: Incident) -> str:
     """Return the time from the onset to the newest finding, in words."""
-    return lasted_text(_last_step(incident) - incident.began[1], _seconds_since_onset(incident))
-
-
-def _how_long(incident: Incident) -> tuple[str, str]:
-    """Return for how long an open incident lasts and how often it came back; each may be empty."""
-    lasts = _last_step(incident) > incident.began[1]
-    return f"for {lasted(incident)}" if lasts else "", incident.returns
+    return lasted_text(_last_step(incident) - incident.onset_step, _seconds_since_onset(incident))
 
 
 def _last_step(incident: Incident) -> int:
@@ -283,12 +276,10 @@ def _since(notification: Notification) -> Iterator[MessageLine]:
         return
     planned = run.planned_steps
     received = clock_text(notification.found_at)
-    onset_step = incident.began[1]
-    onset_clock = "" if incident.again else clock_text(incident.onset_time)
-    clock = onset_clock or (f"heard {received}" if received else "")
-    of_plan = f" of {planned:,.0f}" if planned and planned >= onset_step else ""
-    step_text = f"step {onset_step:,}{of_plan}"
-    parts = (step_text, clock, *_how_long(incident), gpu_hours(incident, run.world_size))
+    clock = clock_text(incident.onset_time) or (f"heard {received}" if received else "")
+    of_plan = f" of {planned:,.0f}" if planned and planned >= incident.onset_step else ""
+    lasts = f"for {lasted(incident)}" if _last_step(incident) > incident.onset_step else ""
+    parts = (f"step {incident.onset_step:,}{of_plan}", clock, lasts, gpu_hours(incident, run.world_size))
     yield MessageLine("Since", ", ".join(filter(None, parts)))
 
 

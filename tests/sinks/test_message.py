@@ -50,16 +50,6 @@ def test_what_is_withdrawn_because_the_run_goes_on_says_so():
     assert message(notification).headline == f"The run goes on after all, so this is over: {SUMMARY}"
 
 
-def test_what_came_back_in_a_later_attempt_counts_from_there():
-    """Steps begin anew in an attempt, so nothing is counted over two."""
-    notification = about(Event.REOPENED)
-    back = notification.incident.replace(reopen_count=2, again=(3, 400), onset_step=700, last_step=440)
-    content = message(replace(notification, incident=back))
-    (since,) = [line.text for line in content.lines if line.label == "Since"]
-    assert since == "step 400 of 1,000, for 40 steps, came back 2 times, last in attempt 3"
-    assert dict(content.facts)["since"] == "step 400, for 40 steps, came back 2 times, last in attempt 3"
-
-
 def test_a_resolved_incident_asks_for_nothing():
     content = message(about(Event.RESOLVED))
     assert (content.causes, content.commands) == ([], [])
