@@ -34,8 +34,11 @@ CLEARLY = 3
 EARLY = 5, 20
 """First points whose mean may show a fall that is over long before the first third of a series is."""
 
-FIRST, SHORT = 2, 50
-"""First points that are a tenth of a short series or nearly so, and how many points a longer one has."""
+FIRST = 2
+"""First points that are a tenth of a short series, or nearly so."""
+
+SHORT = 50
+"""Points that a longer series has."""
 
 LEAST = max(EARLY)
 """Points that a comparison of thirds needs."""
