@@ -78,6 +78,14 @@ _STATISTIC = lazy_pattern(
 _HEADING = lazy_pattern(r"\W{0,9}(\w{1,20})\W{0,3}\d{1,12}\W{0,9}")
 """What stands above the numbers of an epoch in one column: "Epoch 0"."""
 
+MAX_QUOTED = 1 << 14
+"""Characters of a row with a line break in a cell."""
+
+_SUMS = "loss_train", "loss_test"
+"""What DeepXDE calls the losses of which it writes the parts."""
+
+_PART = " part "
+
 _SWITCHES = frozenset({"true", "false", "yes", "no", "on", "off", "none"})
 """Texts that say whether something was on."""
 
@@ -119,6 +127,7 @@ class Table:
         self._laps = _to_laps(state.get("laps", {}))
         self._counts: dict[str, int] = dict(state.get("counts", {}))
         self._line: int = state.get("line", 0)
+        self._quoted: str = state.get("quoted", "")  # the lines of a row that ends within a cell
         self._width: int = state.get("width", 0)
         self.is_plain: bool = state.get("plain", True)
         self.rows = state.get("rows", 0)
@@ -146,6 +155,7 @@ class Table:
             "laps": msgspec.to_builtins(self._laps),
             "counts": self._counts,
             "line": self._line,
+            "quoted": self._quoted,
             "width": self._width,
             "plain": self.is_plain,
             "rows": self.rows,
@@ -164,6 +174,9 @@ class Table:
         """Return the rows that are left when nothing more comes."""
         for line, _ in printed_lines(torn + b"\n"):
             self._read_cells(line)
+        if self._quoted:
+            self._read_row(self._quoted)
+            self._quoted = ""
         if not self._is_open and self._head:
             self._decide_columns()
         rows = self._out
@@ -172,6 +185,12 @@ class Table:
 
     def _read_cells(self, line: str) -> None:
         self._line += 1
+        line = f"{self._quoted} {line}" if self._quoted else line
+        self._quoted = line if _ends_within_a_cell(line) and len(line) < MAX_QUOTED else ""
+        if not self._quoted:
+            self._read_row(line)
+
+    def _read_row(self, line: str) -> None:
         if self._is_open:
             self._add_row(line)
             return
@@ -354,6 +373,7 @@ class Table:
         if not values:
             self.others += 1
             return
+        _add_sums(names, values)
         lap = label if len(self._counts) < MAX_LABELS or label in self._counts else ""
         self._counts[lap] = self._counts.get(lap, 0) + 1
         self.rows += 1
@@ -396,6 +416,23 @@ class Table:
         return f"{label} {name}" if label else name
 
 
+def _add_sums(names: list[str], values: list[float]) -> None:
+    """Put the losses of which the parts are written before them, in place."""
+    parts = [name.partition(_PART)[0] for name in names]
+    for total in reversed(_SUMS):
+        if f"{total}{_PART}1" in names:
+            values.insert(
+                0, sum(v for name, v in zip(parts, values[-len(parts) :], strict=True) if name == total)
+            )
+            names.insert(0, total)
+
+
+def _ends_within_a_cell(line: str) -> bool:
+    """Return whether the next line goes on in the last cell, which is in quotes, as a printed array does."""
+    opening = line.rfind('"')
+    return line.count('"') % 2 == 1 and (opening == 0 or line[opening - 1] in ",;\t")
+
+
 def _label(cells: Sequence[str], columns: Sequence[int]) -> str:
     """Return what the cells of some columns name."""
     return " ".join([cells[at].strip().strip("\"'")[:MAX_LABEL] for at in columns if at < len(cells)])
@@ -414,9 +451,9 @@ def _fitted(names: list[str], width: int) -> list[str]:
     """
     if len(names) == width:
         return names
-    if names[1:3] == ["loss_train", "loss_test"] and width > len(names):
+    if tuple(names[1:3]) == _SUMS and width > len(names):
         losses = (width - 1) // 2
-        of_parts = [f"{name} {number}" for name in names[1:3] for number in range(1, losses + 1)]
+        of_parts = [f"{name}{_PART}{number}" for name in _SUMS for number in range(1, losses + 1)]
         return [names[0], *of_parts, *names[3:4] * (width - 1 - 2 * losses)]
     if 0 < width - len(names) <= MAX_UNNAMED and len(names) >= MIN_NAMES:
         return [*names, *(f"{names[-1]} {number + 2}" for number in range(width - len(names)))]

@@ -254,7 +254,7 @@ def judge(
         return _of_console(series, stem, sample, is_over, _is_log_file(name), is_named)
     ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
     is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _PRINTED_ERROR.search(ending[-MAX_ENDING:])
-    if is_end and _TRACEBACK.search(ending) and _TRAINS.search(ending):
+    if is_end and _TRACEBACK.search(ending) and (_TRAINS.search(ending) or _TRAINS.search(stem)):
         return Judgement(kind, False, True, "crashed before it logged a number")
     return Judgement(kind, False, False, "no line of numbers comes again")
 
@@ -371,6 +371,7 @@ def _is_log_of_series(
         or ((file_speaks or _METRICS_NAME.search(stem)) and not columns.has_names and _has_fractions(series))
         or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
         or ((counts or (kind is Kind.TREE and _METRICS_NAME.search(stem))) and _has_splits(words))
+        or (kind is Kind.TABLE and _has_twins(words))
         or (kind is Kind.TREE and len(words) >= MIN_OF_LISTS and _are_lists_of_metrics(series))
         or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
     )
@@ -379,6 +380,11 @@ def _is_log_of_series(
 def _has_splits(words: Sequence[str]) -> bool:
     """Return whether enough metrics have the name of a part of the data."""
     return sum(bool(phase(name)) for name in words) >= MIN_OF_SPLITS
+
+
+def _has_twins(words: Sequence[str]) -> bool:
+    """Return whether a metric stands beside itself on held-out data, as in a history of Keras."""
+    return not {f"val_{name}" for name in words}.isdisjoint(words)
 
 
 def _has_fractions(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:

@@ -23,7 +23,7 @@ from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
 from sentinel.sources.readers.plain import LATEST, flattened
 from sentinel.sources.readers.splits import beside_held_out_loss, with_part
-from sentinel.sources.readers.words import counter
+from sentinel.sources.readers.words import counter, phase
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,6 +75,9 @@ _LEARNING_RATES = ("lr", "learning_rate")
 _MAX_STEPS = 2.0**53  # that a float counts without a gap
 _MAX_NULL_SERIES = 1000  # whose nulls are told apart; in any further one a null means "not logged"
 
+
+_FEW_RECORDS = 3  # in which held-out data were not measured yet rather than NaN
+_HELD_OUT = frozenset({"val", "valid", "validation", "test", "testing", "eval", "evaluation", "dev"})
 
 _NUMERIC = "n"
 _TEXT = "t"
@@ -188,7 +191,8 @@ class Records:
         self._values.extend(compress(row, shape.numeric))
         self._tags.extend(shape.tags)
         if shape.nulls:
-            for name in self._presence.not_a_number(shape.nulls, shape.names):
+            is_early = line <= _FEW_RECORDS and bool(shape.names)
+            for name in self._presence.not_a_number(shape.nulls, shape.names, is_early):
                 self._point(name, math.nan)
         if earlier is None:
             self._shapes[*record, kinds] = shape
@@ -283,7 +287,8 @@ class _NullMeaning(msgspec.Struct):
 
     ``always`` holds, for each series, whether every record that named it had a number for it. orjson writes
     NaN as null. So a null in a series that always had a number stands for NaN, unless the record is of
-    another kind than those before: if it has a number that they lacked, or lacks the learning rate.
+    another kind than those before: if it has a number that they lacked, or lacks the learning rate. Among the
+    first records, where numbers stand beside it, it is held-out data that were measured once and then not.
     """
 
     always: dict[str, bool]
@@ -294,9 +299,11 @@ class _NullMeaning(msgspec.Struct):
             if name not in self.always and len(self.always) < _MAX_NULL_SERIES:
                 self.always[name] = True
 
-    def not_a_number(self, nulls: list[str], numeric: list[str]) -> list[str]:
+    def not_a_number(self, nulls: list[str], numeric: list[str], is_early: bool) -> list[str]:
         """Return which of the nulls stand for NaN in a record that has numbers for ``numeric``."""
         nans = [n for n in nulls if self.always.get(n)]
+        if is_early and all(phase(name).lower() in _HELD_OUT for name in nulls):
+            nans = []
         lacks_rate = any(n.rpartition("/")[2] in _LEARNING_RATES for n in nans)
         if nans and (lacks_rate or not all(map(self.always.get, numeric))):
             nans = []

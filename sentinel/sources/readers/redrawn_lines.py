@@ -10,10 +10,13 @@ MAX_CHARACTERS = 8192
 
 _ESCAPE = lazy_pattern(r"\x1b(?:\[[0-9;?]{0,32}[ -/]{0,4}[@-~]?|\][^\x07\x1b]{0,256}\x07?|.)|[\x08\ufeff]")
 _LINE_END = lazy_pattern(r"\r?\n|\r(?!\n)")
-_DRAWN_BAR = lazy_pattern(r"%\s?\|[^|]{0,600}\|")
+_DRAWING = r"\|(?![^|]{0,600}[A-Za-z_]\)?\s{0,3}[:=]?\s{0,3}[-+]?\d)[^|]{0,600}\|"
+"""What a bar draws between two strokes. Between those of columns stands a name with its number."""
+
+_DRAWN_BAR = lazy_pattern(rf"%\s?{_DRAWING}")
 _BAR_OF_PART = lazy_pattern(
     r"^(\s{0,9}(?:train(?:ing)?|val(?:id(?:ation)?)?|test(?:ing)?|eval(?:uation)?)\s{0,3}: )"
-    r"\s{0,4}\d{1,3}%\s?\|[^|]{0,600}\|",
+    rf"\s{{0,4}}\d{{1,3}}%\s?{_DRAWING}",
     re.IGNORECASE,
 )
 _CRI = lazy_pattern(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")

@@ -60,6 +60,14 @@ _SECTION = lazy_pattern(
 )
 """What stands before the metrics of a part of the data: "[Val] loss 0.5", "{'val': {'loss': 0.6}}"."""
 
+_SECTION_OF_A_COUNT = lazy_pattern(
+    r"\s(train|training|val|valid|validation|test|eval|evaluation),\s", re.IGNORECASE
+)
+"""The same directly behind what counts: "Epoch 3 Val, MAE: 15.2"."""
+
+_COST = lazy_pattern(r"(?:.*\s)?cost", re.IGNORECASE)
+"""What is a loss, or behind which a unit of time says how long something took."""
+
 _RANK = lazy_pattern(r"(?:\[default|(?<![a-z_])rank:?)\s{0,9}$", re.IGNORECASE)
 """What stands before the number of a process."""
 
@@ -393,6 +401,7 @@ def _add_value(reading: Reading, name: str) -> None:
     unit = unit_of_other(reading.after)
     if unit or says_other(name):
         has_name = bool(name) and name != name_before(_ENDING.sub("", reading.heading))
+        name = f"{name} {unit.strip('%|')}".rstrip() if _COST.fullmatch(name) else name
         reading.add(name if has_name else unit.strip("%|"), MEASURE if is_measure(name) else OTHER)
         return
     is_metric = says_metric(name) or (bool(reading.label and name) and says_metric(reading.label))
@@ -455,7 +464,9 @@ def _note_section(reading: Reading, name: str, before: str) -> None:
     is_nested = before[: max(name_begin, 0)].rstrip(" '\"").endswith("{")
     if (reading.has_counter or reading.has_value or is_nested) and name_begin > 0:
         parts = (part[1] for part in _SECTION.finditer(before[:name_begin]))
-        reading.section = next(parts, reading.section)
+        is_behind_count = reading.last is not None and counter(reading.last.kind)
+        of_count = _SECTION_OF_A_COUNT.match(before) if is_behind_count else None
+        reading.section = of_count[1] if of_count else next(parts, reading.section)
     reading.sections += [reading.section] * (len(reading.slots) + 1 - len(reading.sections))
 
 

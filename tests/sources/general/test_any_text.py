@@ -304,6 +304,27 @@ def test_the_epoch_may_stand_behind_a_point():
     assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
 
 
+def test_columns_between_strokes_behind_a_percent_sign_are_no_bar():
+    lines = [
+        f"Epoch {n}/9 | Train Acc: 5{n}.5% | Val Loss: 0.{n} | Val Acc: 6{n}.5% | 3s" for n in range(1, 6)
+    ]
+    assert {name for name, _, _ in points_of(*lines)} >= {"Train Acc", "Val Loss", "Val Acc"}
+
+
+def test_a_part_of_the_data_may_stand_between_what_counts_and_a_comma():
+    lines = [
+        line
+        for n in range(1, 6)
+        for line in (
+            f"Epoch {n} Train, mae:{9 - n}.5, Cost: 71.5 sec",
+            f"Epoch {n} Val, MAE: {n}.5 Cost 7.5 sec",
+        )
+    ]
+    names = {name for name, _, _ in points_of(*lines)}
+    assert "Val MAE" in names
+    assert not {name for name in names if name.endswith("Cost")}
+
+
 def test_what_a_model_generates_above_gives_no_steps():
     above = ["Sampling slow, steps=138", "**Step 2:** add", "**Step 1:** multiply", "**Step 4:** add"]
     lines = [line for n, text in enumerate(above) for line in (text, f"grpo_loss is 0.{n}")]

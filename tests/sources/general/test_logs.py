@@ -230,7 +230,20 @@ TABLES = {
             "# step, loss_train, loss_test, metrics_test",
             *(f"{n}e+02 {1 / n} 2.5 {2 / n} 3.5 0.{n}" for n in range(1, 6)),
         ],
-        ("loss_test 1", 500, "0.4"),
+        ("loss_test", 500, "3.9"),
+    ),
+    "cells with line breaks": (
+        "reward_log.csv",
+        [
+            "episode,reward,q_value",
+            *(f'{n},{n / 2},"tensor([0.5, 0.25,\n        0.125],\n       device=cpu)"' for n in range(1, 6)),
+        ],
+        ("reward", 5, "2.5"),
+    ),
+    "metrics beside those of held-out data": (
+        "EXP1-0_SOFT.csv",
+        ["loss,jac,val_loss,val_jac", *(f"{1 / n},0.{n},{2 / n},0.{n}" for n in range(1, 6))],
+        ("val_loss", 5, "0.4"),
     ),
     "a header without the last name": (
         "log.txt",
@@ -855,6 +868,20 @@ def test_a_crash_before_the_first_number_is_a_run(tmp_path):
     batch = run.source.poll({}, 1000)
     assert not batch.chunks
     assert batch.lines[-1].text == "ValueError: no such layer"
+
+
+def test_a_crash_in_a_file_of_a_training_is_a_run(tmp_path):
+    error = [
+        "reading the table",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1',
+        "OSError: no",
+    ]
+    write(tmp_path / "training_output.log", error)
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other" / "output.log", error)
+    (run,) = discover([tmp_path]).runs
+    assert run.source.poll({}, 1000).lines[-1].text == "OSError: no"
 
 
 def test_a_crash_that_powershell_redirected_is_a_run(tmp_path):

@@ -220,6 +220,13 @@ def test_a_null_beside_a_number_that_is_seldom_there_is_not_logged():
     assert values({"loss": 1.0}, {"loss": None, "train_runtime": 9.0}, {"loss": None}) == ["1.0"]
 
 
+def test_held_out_data_that_are_measured_first_need_not_be_measured_next():
+    rows = [{"train_loss": 2.0, "val_loss": 2.0 if n % 3 == 0 else None} for n in range(7)]
+    assert values(*rows, tag="val_loss") == ["2.0"] * 3
+    always = [{"train_loss": 2.0, "val_loss": 2.0}] * 4
+    assert values(*always, *rows[1:2], tag="val_loss") == ["2.0"] * 4 + ["nan"]
+
+
 def test_a_null_without_a_learning_rate_is_not_logged():
     """LLaMA-Factory's last line has neither loss nor learning rate."""
     training = {"current_steps": 5, "loss": 1.0, "lr": 0.1, "percentage": 50.0}
