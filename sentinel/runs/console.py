@@ -45,6 +45,9 @@ _POWERSHELL = lazy_pattern(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
 """A traceback as PowerShell redirects it: behind the name of the program, with lines of its own, and cut at
 the width of the terminal."""
 
+_LOGGED = lazy_pattern(r".{0,200}\b(?:ERROR|CRITICAL)\b[\s\]:|-]{1,9}" + re.escape(_TRACEBACK) + r"\s*$")
+"""The heading of a traceback that a logger printed as its message."""
+
 _NOTEBOOK = lazy_pattern(r"([A-Za-z_]\w{0,150}) {2,80}" + re.escape(_HEADING) + r"\s*$")
 """The heading of a traceback as a notebook prints it: behind the name of the exception that ends it."""
 
@@ -69,6 +72,14 @@ _CAUGHT = lazy_pattern(
     r"|Exception (?:ignored )?in|Logging error"
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
+_FAILED = lazy_pattern(
+    r"\b(?:training|experiment|phase)\b[^:]{0,40}\b(?:failed|crashed|aborted)\b"
+    r"|\b(?:error|exception)\b (?:occurred )?(?:during|in|while) (?:the )?(?:model )?training\b"
+    r"|\b(?:fatal|unhandled|uncaught)\b",
+    re.IGNORECASE,
+)
+"""What a logger says of an exception that ends the training, though the program catches it."""
+
 _WARNING = lazy_pattern(r"\b(?:WARN|WARNING)\b")
 _LOST_PEER = lazy_pattern(r"Connection (?:reset|closed) by (?:remote )?peer|remote process exited")
 """What a rank says of another one that is gone: a consequence, of which its own death or error tells more."""
@@ -168,7 +179,7 @@ class _Origin(msgspec.Struct):
         for line in frames:
             traceback.add(line)
         if frames:
-            self.announced = _CAUGHT.search(frames[-1], 0, MAX_LINE) is not None
+            self.announced = _is_caught(frames[-1])
         self.pass_on(lines[:count])
         return count
 
@@ -308,15 +319,17 @@ def _error(
     is_wrapped = _TRACEBACK in text and _POWERSHELL.match(text) is not None
     notebook = _NOTEBOOK.match(text)
     begins = text.startswith(_TRACEBACK) or is_wrapped or notebook is not None
-    if begins or (_TRACEBACK in text and _BAR.search(text)):
+    is_logged = _TRACEBACK in text and _LOGGED.match(text) is not None
+    if begins or is_logged or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
             caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
+            caught |= is_logged and not _FAILED.search(origin.last[-2] if len(origin.last) > 1 else "")
             raised = notebook[1] if notebook else ""
             origin.tracebacks[writer] = _Traceback(origin.lines, caught, is_wrapped, raised)
         return None
     traceback = origin.tracebacks.get(writer)
-    origin.announced = _CAUGHT.search(text) is not None
+    origin.announced = _is_caught(text)
     if origin.announced:
         origin.announced_by = writer
         origin.announced_at = line().step
@@ -336,6 +349,11 @@ def _error(
     if matches:
         return _Error(text, max(match.severity for match in matches), "", _signature_entries(matches))
     return None
+
+
+def _is_caught(line: str) -> bool:
+    """Return whether a line announces an exception that the training survives."""
+    return _CAUGHT.search(line, 0, MAX_LINE) is not None and not _FAILED.search(line, 0, MAX_LINE)
 
 
 def _matches(signatures: Sequence[Signature], line: str, location: str) -> list[Signature]:

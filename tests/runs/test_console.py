@@ -186,6 +186,24 @@ def test_that_another_rank_is_gone_only_informs(text):
     assert news.location
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026-01-01 10:00:00 - ERROR - Training failed with error: boom\n" + TRACEBACK + ERROR,
+        "ERROR:root:Error during training: boom\n" + TRACEBACK + ERROR,
+        "CRITICAL Unhandled exception\n" + TRACEBACK + ERROR,
+        "2026-01-01 10:00:00 | ERROR | Phase two failed\n2026-01-01 10:00:00 | ERROR | " + TRACEBACK + ERROR,
+    ],
+)
+def test_an_error_that_a_logger_says_ended_the_training_is_told(text):
+    assert len(said(text)) == 1
+
+
+def test_a_traceback_that_a_logger_printed_of_something_else_is_none():
+    heading = "2026-01-01 10:00:00 | ERROR | "
+    assert said(f"{heading}Could not upload\n{heading}{TRACEBACK}{ERROR}") == []
+
+
 def test_an_interrupt_is_no_error_but_the_end():
     (news,) = ConsoleState().scan("train.log", lines(TRACEBACK + "KeyboardInterrupt\n"), signatures())
     assert (news.severity.name, news.preempted) == ("INFO", True)
