@@ -61,6 +61,13 @@ _NAMING = lazy_pattern(
     re.IGNORECASE,
 )
 _LONG_FORM = lazy_pattern(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_ENDING = lazy_pattern(
+    r"(?:.*[^a-z])?(?:reasons?|outcomes?|results?|status|causes?|winner|verdict|done|end(?:ed|ing)?|terminat(?:ion|ed))"
+    r"(?:[^a-z].*)?",
+    re.IGNORECASE,
+)
+"""Names of columns that say how an episode or a trial ended, which differs from row to row."""
+
 _REWARD = lazy_pattern(r"(?:.*[^a-z])?(?:rewards?|returns?)(?:[^a-z].*)?", re.IGNORECASE)
 _VALUE_COLUMN = lazy_pattern(r"value|mean|0|y|metric_value", re.IGNORECASE)
 _OF_ROWS = lazy_pattern(
@@ -91,6 +98,8 @@ _SWITCHES = frozenset({"true", "false", "yes", "no", "on", "off", "none"})
 
 _MISSING_CELLS = frozenset({"", "_", "-", "--", "None", "null", "n/a", "N/A", "NA"})
 """Texts of a cell that holds nothing."""
+
+_COMMENT = lazy_pattern(r"\s{0,9}#\s{0,9}[A-Za-z_]")
 
 _BRACKETS = lazy_pattern(r"[\[(]([^\[\]()]*)[\])],?\s*")
 """A row that is printed as a list or a tuple of numbers."""
@@ -194,6 +203,8 @@ class Table:
         if self._is_open:
             self._add_row(line)
             return
+        if self._head and _COMMENT.match(line) and _COMMENT.match(self._head[-1]):
+            self._head.pop()  # only the last of several comments may name columns
         self._head.append(line)
         if len(self._head) >= MAX_BANNERS or _are_rows_of_a_table(self._head[-MIN_LINES:]):
             self._decide_columns()
@@ -339,12 +350,12 @@ class Table:
     def _names_series(self, name: str, column: Sequence[str]) -> bool:
         """Return whether a column of texts names the series: its texts come again, or its name says so.
 
-        Whether something was on is a setting, and no name.
+        Whether something was on is a setting, and no name, and neither is how an episode ended.
         """
         texts = set(column)
         if any(len(text) > MAX_LABEL for text in texts) or "id" in name.lower().split():
             return False
-        if _SWITCHES.issuperset(text.lower() for text in texts):
+        if _SWITCHES.issuperset(text.lower() for text in texts) or _ENDING.fullmatch(name):
             return False
         if len(texts) == 1:
             return True

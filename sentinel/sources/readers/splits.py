@@ -22,7 +22,9 @@ _RECORD_OF_PART = lazy_pattern(
 """What such a cell says: "val", or "eval_step" as the kind of a record."""
 
 ONLY_A_PART = lazy_pattern(
-    rf"(?:train(?:ing)?|trn|{'|'.join(sorted(_HELD_OUT))}|testing|total|overall)(?:[ _-]?set)?", re.IGNORECASE
+    rf"(?:train(?:ing)?|trn|{'|'.join(sorted(_HELD_OUT))}|testing)(?:[ _-]?(?:set|total|overall))?"
+    "|total|overall",
+    re.IGNORECASE,
 )
 """Names of columns that say of which data a metric is, or that it is the whole, and not which metric."""
 

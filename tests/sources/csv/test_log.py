@@ -371,6 +371,29 @@ def test_a_column_tells_what_is_held_out(tmp_path, header, limit):
     assert {tag for tag, _, _ in points} == {"epoch", "loss", "val/loss", "val_acc"}
 
 
+def test_settings_in_comments_above_the_header_are_no_rows(tmp_path):
+    path = tmp_path / "dqn_log.csv"
+    comments = "".join(
+        f"# {name},{n + 1}\n" for n, name in enumerate(["seed", "lr", "gamma", "tau", "steps"])
+    )
+    rows = "".join(f"{n},lost,-2.5,0.9\n" for n in range(20))
+    path.write_text(f"{comments}\nepisode,outcome,reward,epsilon\n{rows}")
+    (run,) = discover([tmp_path]).runs
+    assert run.path == path
+    points = Reader(path).poll().points
+    assert {tag for tag, _, _ in points} == {"reward", "epsilon"}
+    assert len(points) == 40
+
+
+@pytest.mark.parametrize("column", ["done_reason", "Outcome", "status", "terminated by"])
+def test_how_an_episode_ended_names_no_series(tmp_path, column):
+    path = tmp_path / "episodes.csv"
+    endings = ["crashed"] * 300 + ["arrived", "crashed"] * 10
+    path.write_text(f"episode,reward,{column}\n" + "".join(f"{n},-2.5,{e}\n" for n, e in enumerate(endings)))
+    points = Reader(path).poll().points
+    assert [(tag, step) for tag, step, _ in points] == [("reward", n) for n in range(320)]
+
+
 @pytest.mark.parametrize("name", ["loss.csv", "run-1-tag-loss.csv"])
 def test_a_column_of_values_has_the_name_of_the_file(tmp_path, name):
     (tmp_path / name).write_text("step,value\n1,0.5\n2,0.25\n")
@@ -382,6 +405,7 @@ def test_a_column_of_values_has_the_name_of_the_file(tmp_path, name):
     [
         ("loss.csv", "epoch,train,val", ["epoch", "loss train", "loss val"]),
         ("losses.csv", "epoch,train,test", ["epoch", "losses train", "losses test"]),
+        ("losses.csv", "epoch,train_total,val_total", ["epoch", "losses train_total", "losses val_total"]),
         ("loss_history.csv", "epoch,total,pde", ["epoch", "loss_history total", "pde"]),
         ("accuracy.csv", "step,Training,Validation", ["accuracy Training", "accuracy Validation"]),
         ("losses.csv", "epoch,train_loss,val_loss", ["epoch", "train_loss", "val_loss"]),
