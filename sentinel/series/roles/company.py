@@ -62,6 +62,9 @@ _RATINGS = frozenset({"elo", "rating"})
 _WON = "wins"
 _LOST = "losses"
 _OF_AUTOENCODERS = frozenset({"kl", "kld", "kl loss", "kl divergence"})
+ABBREVIATED = ("rec",)
+"""A name that is short for recall, and for reconstruction."""
+
 _OF_A_LOSS = frozenset(
     {"weight", "weights", "scale", "rate", "ratio", "coefficient", "threshold", "diff", "difference", "delta"}
     | {"change", "improvement", "gap", "window", "fn", "function", "type", "count", "patience", "decrease"}
@@ -271,7 +274,7 @@ def _reconstructions(all_series: Sequence[Series], _: Roles) -> Iterator[tuple[K
     if names.isdisjoint(_OF_AUTOENCODERS) or "precision" in names:
         return
     for series in all_series:
-        if series.tag.rpartition("/")[2].lower() == "rec":
+        if series.reading.words == ABBREVIATED:
             of_training = series.reading.split is not Split.HELD_OUT
             kind = Kind.TRAINING_LOSS if of_training else Kind.HELD_OUT_LOSS
             split = Split.TRAIN if of_training else Split.HELD_OUT

@@ -8,6 +8,7 @@ from sentinel.detectors.signals import Signal
 from sentinel.series.derived import LOSS_OF_PERPLEXITY
 from sentinel.series.roles.assignment import role_of_signal, roles_of
 from sentinel.series.roles.company import (
+    ABBREVIATED,
     Roles,
     Series,
     first_of_lists,
@@ -259,10 +260,11 @@ def later_signal(series: Series, by_words: Signal | None, present: Collection[Si
     """Return the signal of a tag that a stream logs later; None if it gets none but that by its words.
 
     ``present`` are the signals that the stream has by then. A metric that comes once the training loss has
-    been logged again and again is that of an evaluation: it is logged less often.
+    been logged again and again is that of an evaluation: it is logged less often. What is short for more than
+    one thing gets none, since it is not known what comes beside it.
     """
     role = series.reading.role
-    if role is None or not series.reading.marks.isdisjoint(_NOT_PLAIN):
+    if role is None or not series.reading.marks.isdisjoint(_NOT_PLAIN) or series.reading.words == ABBREVIATED:
         return None
     if role.kind is Kind.OUTCOME and role.measure is Measure.METRIC and role.split is Split.UNKNOWN:
         if Signal.LOSS not in present or by_words not in (None, Signal.ACCURACY):

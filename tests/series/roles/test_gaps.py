@@ -87,6 +87,12 @@ def test_a_role_gives_a_signal(tag: str, signal: Signal | None) -> None:
     assert _signals([*_rows("a"), (tag, 40, 0.5)])[tag] is signal  # the same if it comes later
 
 
+def test_what_is_short_for_two_things_gets_no_signal_where_it_comes_later() -> None:
+    first = [*_rows("loss")]
+    assert _signals([*first, ("recall", 40, 0.5)])["recall"] is Signal.EVAL_SCORE
+    assert _signals([*first, ("rec", 40, 2.5), ("kl", 40, 0.1)])["rec"] is None
+
+
 @pytest.mark.parametrize(
     ("tag", "signal"), [("Mask (l1 loss)", Signal.LOSS), ("PPO reward function #5", Signal.REWARD)]
 )

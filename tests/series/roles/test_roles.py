@@ -208,6 +208,8 @@ def test_the_word_loss_may_stand_at_either_end_of_a_name(one: str, other: str) -
 def test_a_rec_beside_a_kl_is_a_reconstruction_and_beside_a_precision_recall() -> None:
     autoencoder = _falling("Rec"), _falling("KL"), _falling("Total")
     assert _outcome(*autoencoder).role.kind is Kind.TRAINING_LOSS
+    of_both = tuple(map(_falling, ("train_rec", "train_kl", "val_rec", "val_kl")))
+    assert _outcome(*of_both).role.kind is Kind.HELD_OUT_LOSS
     detector = _rising("Rec"), _rising("Prec"), _falling("KL")
     assert _outcome(*detector).role.measure is Measure.METRIC
 
