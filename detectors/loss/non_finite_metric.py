@@ -2,7 +2,7 @@
 
 ## What it catches
 A loss that is not finite, of training or evaluation: one point as a warning, two successive ones as critical.
-One evaluation beside a training loss that goes on is info, unless the run ends with it.
+One evaluation beside a training loss, or that of preferences, that goes on is info, unless the run ends so.
 A gradient norm that is not finite at two successive points, or at twenty where a scaler skips such steps;
 while the loss goes on it is info below twenty, since such steps were skipped. A loss that falls to exactly 0
 and stays there for ten points, since Hugging Face's Trainer leaves NaN out of its mean. Of all other metrics,
@@ -51,6 +51,7 @@ GRAINS = 10  # last digits of a log, above which a loss is not about to be round
 REACH = 50  # points in which an ordinary loss is looked for
 NORMS = 20  # points whose median is the norm before
 MIN_NORMS = 3  # of them that suffice
+TRAINED = Signal.LOSS, Signal.PREFERENCE_LOSS  # of which a run has one
 PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice, once as a placeholder
 
 
@@ -59,7 +60,7 @@ PLACES = Signal.LOSS, Signal.EVAL_LOSS  # losses that a framework may log twice,
         *(Signal.LOSS, Signal.EVAL_LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
         *(Signal.LOSS_PART, Signal.EVAL_LOSS_PART, Signal.GRAD_NORM, Signal.OTHER_METRIC),
     ),
-    uses=(Signal.LOSS_SCALE, Signal.REWARD, Signal.LOSS, *map(Every, (*PLACES, Signal.LOSS_PART))),
+    uses=(Signal.LOSS_SCALE, Signal.REWARD, *TRAINED, *map(Every, (*PLACES, Signal.LOSS_PART))),
     history=History(recent=REACH, head=REACH),
     non_finite=True,
     at_end=True,
@@ -130,7 +131,7 @@ def non_finite_metric(
     least_ordinary = pl.max_horizontal(ordinary, GRAINS * seen_grain(VALUE, REACH, REACH))
     from_ordinary = (pl.col("least") >= least_ordinary) & pl.col(Signal.REWARD).is_null()
     zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
-    sound = pl.col(Signal.LOSS) != 0
+    sound = pl.coalesce(TRAINED) != 0
     of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
     is_alone = (of_evaluation & sound & ~pl.col("twice") & ~pl.col(ENDED)).fill_null(False)
     never = broken & seen_max(VALUE, REACH, REACH).is_null() & ~is_of(Signal.OTHER_METRIC)
