@@ -23,8 +23,10 @@ memorises, or the held-out data are of another kind.
 
 ## When it is wrong
 A model that memorises a small data set within its first epoch looks the same: the labels of both are worth
-a look then. An evaluation loss of another kind or unit than the training loss seldom stands still. A log that
-begins with a resume does not know what the loss was before any training, so its losses are not compared.
+a look then. An evaluation loss of another kind or unit than the training loss seldom stands still, and is
+not compared if the first one is thrice the training loss at its start, unless it rests: an absolute error
+beside a squared one. A log that begins with a resume does not know what the loss was before any training, so
+its losses are not compared.
 
 ## Source
 Catalogue V1, DP10, O18, O5: three evaluations from the very first one. A fall of 60 % is measured: a
@@ -60,6 +62,8 @@ LEARNED = 0.5  # kappa above which a model has learned
 KNOWS_NOTHING = 0.1  # kappa below which a model guesses
 FAR = 1000  # times the training loss at its start: no evaluation of the same inputs
 FAR_EVALUATIONS = 5  # in a row that are as far
+ALIKE = 3  # times the training loss at its start that the first evaluation may be, in the same unit
+MOVES = 0.01  # share of its level by which an evaluation in whatever unit has moved
 SPREAD = 10  # times the smallest of these that the largest is: a sum in place of a mean is steadier
 OTHERS = (  # of which the card alone speaks
     *(Signal.EVAL_SCORE, Signal.EVAL_QUALITY, Signal.EVAL_ERROR_RATE, Signal.EVAL_DISTANCE),
@@ -129,6 +133,8 @@ def train_eval_mismatch(
     is_far = (pl.col("least_far") > FAR * start) & (pl.col("most_far") > SPREAD * pl.col("least_far"))
     stuck = pl.col("lowest") >= SAME * pl.max_horizontal("first", start)
     risen = pl.col("near") > RISEN * pl.col("lowest")
+    is_alike = pl.col("first") <= ALIKE * start
+    rests = pl.col("highest") - pl.col("lowest") < MOVES * pl.col("lowest")
     kappa = {
         column: (pl.col(column) - pl.col("guess")) / (1 - pl.col("guess"))
         for column in ("highest", "accuracy_level")
@@ -147,7 +153,7 @@ def train_eval_mismatch(
         found={
             "stale": is_loss & pl.col("stale"),
             "far": is_loss & (pl.col("loss_level") < start) & is_far,
-            "loss": is_loss & fell & stuck & ~risen,
+            "loss": is_loss & fell & stuck & ~risen & (is_alike | rests),
             "accuracy": is_accuracy
             & (kappa["accuracy_level"] > LEARNED)
             & (kappa["highest"] < KNOWS_NOTHING),
