@@ -283,6 +283,27 @@ def test_a_loss_that_creeps_away_from_its_start_is_not_told_while_it_runs(tmp_pa
     assert first_told(log, "flat-loss-at-init", "never-fell") is None
 
 
+def log_of_batches(log, held_out):
+    """Write a log of ten noisy batches an epoch, whose loss falls by 3 % in all, and of what held-out data
+    cost after each epoch.
+    """
+    loss = np.log(3) * (1 - np.arange(300) / 10000) * np.random.default_rng(1).normal(1, 0.06, 300)
+    with log.open("w") as file:
+        file.write("step,epoch,train_loss,val_loss,val_acc\n")
+        for row, value in enumerate(loss):
+            file.write(f"{50 * row},{row // 10},{value:.5f},,\n")
+            if row % 10 == 9:
+                file.write(f"{50 * row},{row // 10},,{held_out[row // 10]:.5f},{0.48 + row / 15000:.4f}\n")
+    return log
+
+
+def test_a_held_out_loss_that_creeps_tells_of_what_the_noise_of_batches_hides(tmp_path):
+    level = log_of_batches(tmp_path / "training1.csv", np.full(30, np.log(3)))
+    assert first_told(level, "flat-loss-at-init", "never-fell") == 4950
+    creeps = log_of_batches(tmp_path / "training.csv", np.log(3) - np.arange(30) / 600)
+    assert first_told(creeps, "flat-loss-at-init", "never-fell") is None
+
+
 def test_an_accuracy_that_guesses_is_told_after_a_part_of_the_plan(tmp_path):
     (tmp_path / "config.yaml").write_text("max_steps: 100\n")
     log = log_of_epochs(tmp_path / "training.csv", **guessing(100, learns_from=100))

@@ -28,7 +28,8 @@ Train on two samples until the loss is about zero. If it does not get there, see
 weight, and which parameters the optimizer holds. With a gradient norm of zero, the loss reaches no weight.
 
 ## When it is wrong
-Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. So the rule waits for 30 % of
+Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. While it goes on, one that ends
+lower beside a held-out loss 0.5 % below its first one creeps, and may leave. So the rule waits for 30 % of
 the plan, or half of that at guessing or without a gradient, but for ten epochs at most in a run that is over:
 who stops early plans far more. Few points may be a trial of some batches. A mean
 average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
@@ -103,6 +104,7 @@ MIN_OUTPUTS = 1024  # outputs of a projection, which are a power of two
 CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the number of classes
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
 BETTER = 0.01  # fraction below the cost of guessing from which on it has surely left it
+CREEPS = 0.005  # share by which a held-out loss is below its first one when it creeps away from there
 HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
 NOISY = 0.09  # share of its start by which single points of a loss scatter, as those of small batches do
 SEEN = 2  # epochs before a loss at the cost of guessing is told of a run that goes on without a plan
@@ -211,7 +213,8 @@ def flat_loss_at_init(
             & (is_concluded() | _is_clear(least_steps) | ~_at_chance() | _stands_clearly())
             & never_fell(least_steps, least_fall)
             & _did_its_part(waits=2)
-            & ~_held_out_fell(),
+            & ~_held_out_fell()
+            & (is_concluded() | ~_both_creep()),
         )
         .with_columns(
             late=over | (pl.col("trained") >= pl.col("patience")),
@@ -366,6 +369,15 @@ def _held_out_fell() -> pl.Expr:
     now = recent_median(Signal.EVAL_LOSS, FIRST, at_least=1)
     fell = now < (1 - HELD_OUT_FALL) * pl.col(First(Signal.EVAL_LOSS).column)
     return is_of(Signal.LOSS) & fell.fill_null(False)
+
+
+def _both_creep() -> pl.Expr:
+    """Return whether the loss ends below its beginning, and that on held-out data agrees: what the noise of
+    batches hides may be about to leave.
+    """
+    now = recent_median(Signal.EVAL_LOSS, FIRST, at_least=1)
+    creeps = now < (1 - CREEPS) * pl.col(First(Signal.EVAL_LOSS).column)
+    return is_of(Signal.LOSS) & (creeps & (pl.col("ends") < pl.col("begins"))).fill_null(False)
 
 
 def _tells_classes_apart() -> pl.Expr:
