@@ -63,6 +63,8 @@ _TRAINING: Mapping[str, Signal] = {
     "q loss": Signal.VALUE_LOSS,
     "v loss": Signal.VALUE_LOSS,
     "learning rate": Signal.LEARNING_RATE,
+    "learn rate": Signal.LEARNING_RATE,
+    "l rate": Signal.LEARNING_RATE,
     "learning rate 0": Signal.LEARNING_RATE,
     "learning rate group 0": Signal.LEARNING_RATE,
     "grad norm": Signal.GRAD_NORM,

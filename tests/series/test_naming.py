@@ -244,6 +244,11 @@ def test_a_tag_its_profile_does_not_name_is_read_by_words():
     assert Naming({}).meaning(profile("hf-trainer"), "train/mystery") is None
 
 
+@pytest.mark.parametrize("tag", ["Learn_rate/train", "learnrate", "learningrate", "LRate", "l_rate"])
+def test_a_learning_rate_is_known_by_its_short_forms(tag: str):
+    assert Naming({}).meaning(None, tag) == Meaning(Signal.LEARNING_RATE)
+
+
 @pytest.mark.parametrize(("name", "hint"), [("lss", "did you mean 'loss'"), ("zzz", "'ignore'")])
 def test_an_override_to_no_signal_names_the_nearest_one(name: str, hint: str):
     with pytest.raises(ValueError, match=hint) as error:
