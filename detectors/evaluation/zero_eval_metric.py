@@ -13,7 +13,8 @@ of a run that is over is worse than a guess, unless it came half way up; one of 
 correlation, that was always within 0.05 of 0 is no better; so is an error rate that was never below 1, at 25
 evaluations while the run goes on. At a stage of a known plan the run is judged as if it were over.
 A score below 0.6 that rests on one value to the last digit for eight evaluations or more, and for most of a
-run that is over, belongs to a model that always answers alike.
+run that is over, belongs to a model that always answers alike. So does one of more than four digits below 0.8
+that rests for ten, which is told while the run goes on as well.
 Score cards are read as well, while the run goes on and at its end: a metric that never left its start, or a
 score that a coin would get, such as an area under the curve of one half.
 
@@ -76,6 +77,9 @@ WORTHLESS = 5  # evaluations of a run that is over, at all of which it guesses w
 HALF_WAY = 0.5  # of its first value: a score below zero that is on its way up
 RESTS = 8  # evaluations of a run that is over in which a score rests,
 FOR_MOST = 0.7  # of all, and
+FROZEN = 10  # evaluations in which a score of many digits, which changed before, rests
+FINE = 1e-4  # a score that is no multiple of it has more than four digits
+POOR = 0.8  # a score below that is poor
 MIDDLING = 0.6  # the least score that a model may keep which answers each question anew
 NO_SKILL = 0.05  # a correlation, or another score that has a sign, which is chance where both signs come
 ALL = 1 - 1e-6  # of all samples, but for rounding
@@ -155,6 +159,7 @@ def zero_eval_metric(
     )
     is_held = (pl.col("rested") >= RESTS) & (pl.col("rested") >= FOR_MOST * (pl.col(INDEX) + 1))
     rested = of_score & pl.col(ENDED) & is_held & pl.col(VALUE).is_between(0, MIDDLING, closed="none")
+    rested |= of_score & pl.col(SUMS_UP) & (pl.col("rested") >= FROZEN) & _is_fine_and_poor()
     # An error rate has no such end; where its card found something it may be over again.
     of_errors = pl.col(SIGNAL) == Signal.EVAL_ERROR_RATE
     is_zero = ~of_errors & (fell | never_rose)
@@ -185,6 +190,12 @@ def zero_eval_metric(
         below=pl.lit(NOTHING),
         onset=pl.when(rested).then(rests_since(pl.col(VALUE), REACH)),
     )
+
+
+def _is_fine_and_poor() -> pl.Expr:
+    """Return whether a poor score has so many digits that it changes where any answer does."""
+    off = (pl.col(VALUE) / FINE - (pl.col(VALUE) / FINE).round()).abs()
+    return (off > FINE) & pl.col(VALUE).is_between(0, POOR, closed="none")
 
 
 def _lacks_boxes() -> pl.Expr:
