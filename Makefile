@@ -17,7 +17,7 @@ PYTEST := .venv/bin/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 # The type checker keeps one core busy, so the tests run beside it.
 TOGETHER := $(MAKE) --no-print-directory --jobs=2
 
-.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent hostile fleets strangers promises fit lint tests release lock docs site clean
+.PHONY: demo test test-long test-browser test-package test-probes check bench detector-figures faults silent hostile fleets strangers promises fit forest lint tests release lock docs site clean
 
 demo: .venv/demo  ## four trainings go wrong under a watch, in half a minute
 	@.venv/bin/python sample_logs/demo.py
@@ -87,6 +87,9 @@ promises: .venv/dev  ## calibrate halves of labelled logs below FOLDER and of si
 fit: .venv/dev  ## fit the score cards to labelled logs below each FOLDER, into detectors/reading/claims and measurements/cards.md; then make docs
 	.venv/bin/python -m studies.cards fit $(FOLDER)
 
+forest: .venv/trees/installed  ## fit the second opinion to labelled logs below each FOLDER, into detectors/reading/forest.json
+	.venv/trees/bin/python -m studies.cards forest $(FOLDER)
+
 docs: .venv/dev  ## rewrite the generated parts of the docs, and measurements/coverage.md
 	.venv/bin/python -m tests.tools.docs
 
@@ -155,6 +158,11 @@ clean:  ## remove everything that make made
 .venv/trainers/tested: .venv/trainers/installed pyproject.toml
 	.venv/trainers/bin/python -m pip install --quiet --no-input --editable . pytest hypothesis
 	touch $@
+
+.venv/trees/installed: requirements/trees.txt pyproject.toml .venv/runtime
+	$(PYTHON) -m venv .venv/trees
+	.venv/trees/bin/python -m pip --quiet --no-input install --editable . --requirement $<
+	@touch $@
 
 .venv/peers/installed: requirements/peers.txt .venv/runtime
 	$(PYTHON) -m venv .venv/peers

@@ -139,7 +139,7 @@ SURELY = 3  # standard errors
             ("O16", "V6", "O13", "L8", "DP12"),
         ),
     },
-    reads=("metric-never-left-its-start", "rests-poor"),
+    reads=("metric-never-left-its-start", "rests-poor", "second-opinion-metric-low"),
 )
 def class_collapse(
     points: pl.LazyFrame,

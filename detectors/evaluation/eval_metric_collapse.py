@@ -86,7 +86,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
             ("O18", "V7", "O19", "GE", "R4"),
         )
     },
-    reads=("got-worse", "lost-in-few-evaluations", "paid-for-something-else"),
+    reads=("got-worse", "lost-in-few-evaluations", "paid-for-something-else", "second-opinion-metric-fell"),
 )
 def eval_metric_collapse(
     points: pl.LazyFrame,

@@ -160,7 +160,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
             "metric_rise",
         )
     ),
-    reads=("memorises", "held-out-never-below-its-start"),
+    reads=("memorises", "held-out-never-below-its-start", "second-opinion-held-out-loss-rose"),
 )
 def generalization_gap(
     points: pl.LazyFrame,

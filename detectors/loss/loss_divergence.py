@@ -95,7 +95,7 @@ LOST = 9.0  # it rose so far: to ten times its best
         ),
     },
     stricter=Strictness(larger=("least_rise", "early_rise", "least_errors", "early_errors")),
-    reads=("left-its-level",),
+    reads=("left-its-level", "second-opinion-loss-rose"),
 )
 def loss_divergence(
     points: pl.LazyFrame,

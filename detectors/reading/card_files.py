@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from sentinel.detectors.reading.cards import MAX_LINES, Bar, Card, Line
 from sentinel.detectors.reading.company import COMPANY
+from sentinel.detectors.reading.forest import OPINION
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OUTCOMES, Role
 
@@ -174,7 +175,7 @@ def _bounds(where: str, content: Any) -> dict[str, float]:
 
 
 def _require_measurement(where: str, name: str) -> None:
-    if name not in MEASUREMENTS and name not in COMPANY:
+    if name not in MEASUREMENTS and name not in COMPANY and name != OPINION:
         raise CardError(f"{where}: there is no such measurement")
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from sentinel.detectors.reading.curves import Bools
+from sentinel.detectors.reading.forest import MEASURED, OPINION
 from sentinel.detectors.reading.roles import Role
 from sentinel.detectors.stats import Floats
 
@@ -31,6 +32,9 @@ MIN_POINTS = 1.0
 MAX_TOLD = 1000
 """Larger numbers than this one say no more to a person."""
 
+LEAST_TOLD = 1e-4
+"""Smaller ones (or percents) are nothing to a person."""
+
 MAX_POWER = 18.0
 """Of ten that a line tells at most."""
 
@@ -39,7 +43,9 @@ DIGITS = 6
 
 
 class Amount(float):
-    """A number as a person reads it: from ``MAX_TOLD`` (or that percent) on, only that it is as large."""
+    """A number as a person reads it: from ``MAX_TOLD`` (or that percent) on, only that it is as large, and
+    below ``LEAST_TOLD`` nothing.
+    """
 
     __slots__ = ()
 
@@ -48,7 +54,22 @@ class Amount(float):
         size = abs(self) * (100 if unit else 1)
         if float(f"{size:.3g}") >= MAX_TOLD:
             return f"at {'most -' if self < 0 else 'least '}{MAX_TOLD}{unit}"
-        return super().__format__(spec)
+        return (0.0 if size < LEAST_TOLD else float(self)).__format__(spec)
+
+
+def worded(says: str, value: float) -> str:
+    """Return what a format string of a `Line` says of a measured value."""
+    better, worse = ("better", "worse") if value >= 0 else ("worse", "better")
+    times = 10.0 ** min(max(value, -MAX_POWER), MAX_POWER)
+    return says.format(
+        value=Amount(abs(value)),
+        level=Amount(value),
+        ratio=Amount(1 + value),
+        times=Amount(times),
+        count=round(times),
+        better=better,
+        worse=worse,
+    )
 
 
 class Line(msgspec.Struct, frozen=True, dict=True):
@@ -71,17 +92,7 @@ class Line(msgspec.Struct, frozen=True, dict=True):
 
     def text(self, value: float) -> str:
         """Return what the line says of a run."""
-        better, worse = ("better", "worse") if value >= 0 else ("worse", "better")
-        times = 10.0 ** min(max(value, -MAX_POWER), MAX_POWER)
-        return self.says.format(
-            value=Amount(abs(value)),
-            level=Amount(value),
-            ratio=Amount(1 + value),
-            times=Amount(times),
-            count=round(times),
-            better=better,
-            worse=worse,
-        )
+        return worded(self.says, value)
 
     def score(self, values: Floats) -> Floats:
         """Return the points for each value; none for NaN."""
@@ -194,7 +205,13 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
             for bar in (self.at_interims, self.over, *self.running)
             for name in (*bar.needs, *bar.excuses)
         }
-        return frozenset({line.measurement for line in self.lines} | bounds)
+        inputs = MEASURED if self.asks_forest else ()
+        return frozenset({*(line.measurement for line in self.lines), *bounds, *inputs})
+
+    @property
+    def asks_forest(self) -> bool:
+        """Whether it is the forest that makes the claim, of a run that is over."""
+        return any(line.measurement == OPINION for line in self.lines)
 
     def raised(self, times: float) -> "Card":
         """Return the card with all bars raised. It pages nowhere where it did not before."""
@@ -248,6 +265,12 @@ class Card(msgspec.Struct, frozen=True, eq=False, omit_defaults=True):
 def card_of(claim: str) -> Card:
     """Return the card of a claim. Raises KeyError if there is none."""
     return {card.claim: card for card in all_cards()}[claim]
+
+
+@cache
+def second_opinions() -> frozenset[str]:
+    """Return the claims that the forest makes."""
+    return frozenset(card.claim for card in all_cards() if card.asks_forest)
 
 
 @cache

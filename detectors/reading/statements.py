@@ -11,9 +11,10 @@ import polars as pl
 
 from sentinel.detectors.blocks import ROWS
 from sentinel.detectors.interims import AT_ONCE
-from sentinel.detectors.reading.cards import Bar, Card
+from sentinel.detectors.reading.cards import Bar, Card, worded
 from sentinel.detectors.reading.company import COMPANY, largest
 from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
+from sentinel.detectors.reading.forest import MEASURED, OPINION, forest
 from sentinel.detectors.reading.looks import Look
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_of
@@ -150,7 +151,10 @@ def statement_of(
     if last_row[IS_LOOK] and not last_row[ENDED]:
         opinion = of_series.while_running(cards, _measured(outcome, {}, names) | _standings(last_row))
     if last_row[IS_WHOLE] and opinion.get(LOOK) != int(Look.PAGES):
-        opinion |= of_series.as_whole(cards, _measured(outcome, companions, names))
+        measured = _measured(outcome, companions, names)
+        if OPINION in names:
+            measured[OPINION] = forest().opinion(measured, part.role)
+        opinion |= of_series.as_whole(cards, measured)
     return opinion
 
 
@@ -204,7 +208,9 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
             beyond = [card for card in beyond if self._may_stand(card, measured)]
         if not beyond:
             return {LOOK: int(Look.WELL)} if has_ended else {}
-        card = max(beyond, key=lambda card: card.total(measured) / card.over.page_from)
+        card = max(
+            beyond, key=lambda card: (not card.asks_forest, card.total(measured) / card.over.page_from)
+        )
         if has_ended:
             return self._told(card, measured, None) | {LOOK: int(Look.PAGES)}
         grown = self._grown(card)
@@ -250,14 +256,25 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
             onset = _fallen_since(self.points, self.last_row, self.outcome, self.part)
         else:
             onset = self.points.first_step.get(self.last_row[SERIES])
+        why = weightiest(measured, self.part.role) if card.asks_forest else ""
         return {
             "card_variant": card.claim,
             "card_severity": int(WARNING),
             "card_onset": onset,
             "card_points": card.total(measured),
-            "reading": card.text(measured, most=MAX_TOLD_LINES, running=running, count=self._count),
-            "card": card.text(measured, running=running, count=self._count),
+            "reading": card.text(measured, most=MAX_TOLD_LINES, running=running, count=self._count) + why,
+            "card": card.text(measured, running=running, count=self._count) + why,
         }
+
+
+def weightiest(measured: Mapping[str, float], role: Role) -> str:
+    """Return the measurements that weigh most with the forest, in words."""
+    weights = dict(zip(MEASURED, forest().weights(measured, role), strict=False))
+    known = [name for name in MEASURED if not np.isnan(measured[name]) and weights[name] > 0]
+    heaviest = sorted(known, key=lambda name: -weights[name])[:MAX_TOLD_LINES]
+    return "; what weighs most: " + ", ".join(
+        worded(forest().says[name], measured[name]) for name in heaviest
+    )
 
 
 def _fallen_since(points: RowArrays, last_row: _Row, outcome: Curves, part: Part) -> int | None:
@@ -316,12 +333,13 @@ def _standings(last_row: _Row) -> dict[str, float]:
 def _may_yet_leave(points: RowArrays, last_row: _Row, card: Card, role: Role) -> bool:
     """Return whether a series that stands at its start says nothing.
 
-    The first row of a resume is no untrained start, and a third of the plan comes first. Early stopping ends
-    a run before, and then twice the evaluations that a card needs tell enough.
+    The first row of a resume is no untrained start, but the forest asks for none. A third of the plan comes
+    first. Early stopping ends a run before, and then twice the evaluations that a card needs tell enough.
     """
     was_evaluated = role is Role.METRIC and last_row[INDEX] + 1 >= ENOUGH * card.over.least_points
     plan = 0.0 if last_row[ENDED] and was_evaluated else last_row[PLAN] or 0.0
-    return last_row[STEP] < MIN_PROGRESS * plan or points.resumed[last_row[SERIES]]
+    is_no_start = points.resumed[last_row[SERIES]] and not card.asks_forest
+    return last_row[STEP] < MIN_PROGRESS * plan or is_no_start
 
 
 def _measured(
@@ -333,7 +351,7 @@ def _measured(
         for name in {*names, "since_best"}
         if name in MEASUREMENTS
     }
-    for name in names - measured.keys():
+    for name in names - measured.keys() - {OPINION}:
         companion = COMPANY[name]
         values = [float(companion.measure(outcome, other)[0]) for other in companions.get(companion.role, ())]
         measured[name] = largest(dict(enumerate(values)))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sentinel.detectors.reading.cards import Bar, Card
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import Bools, Curves
+from sentinel.detectors.reading.forest import OPINION
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import PARTS, Part, Role
 from sentinel.detectors.schema import ENDED, INDEX, STAGE, STEP
@@ -92,9 +93,13 @@ def suspects_of(
         # A cost that never was anything but 0 is not too high, and may be rounded.
         is_told = (not outcome.is_cost) | (outcome.units != 0).any(axis=1)
         for card in of_role:
+            if card.asks_forest:
+                continue
             among |= _may_page(card, card.over, outcome, progress.as_whole, progress.tells(card) & ~among)
         for card in of_role:
             may_page = is_told & _may_page(card, card.over, outcome, progress.as_whole, among)
+            if card.asks_forest:
+                may_page &= progress.has_ended
             if not may_page.any():
                 continue
             is_read = may_page & progress.tells(card)
@@ -148,7 +153,7 @@ def _may_reach(card: Card, bar: Bar, needed: Floats, outcome: Curves, as_whole: 
         return possible
     points = np.zeros(len(possible))
     for line in card.lines:
-        if line.measurement in COMPANY:
+        if line.measurement in COMPANY or line.measurement == OPINION:
             points += np.where(as_whole, line.most, 0)
         else:
             measured = MEASUREMENTS[line.measurement].of(outcome)

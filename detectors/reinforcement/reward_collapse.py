@@ -113,7 +113,7 @@ CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failure
         ),
         "ends": Variant("the reward ends at {last:.4g}, below all levels before", CAUSES),
     },
-    reads=("reward-got-worse",),
+    reads=("reward-got-worse", "second-opinion-reward-fell"),
 )
 def reward_collapse(
     points: pl.LazyFrame,

@@ -108,7 +108,7 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
             (WARNING, INFO),
         ),
     },
-    reads=("reward-never-left-its-start", "paid-for-form"),
+    reads=("reward-never-left-its-start", "paid-for-form", "second-opinion-reward-low"),
 )
 def reward_stagnation(
     points: pl.LazyFrame,

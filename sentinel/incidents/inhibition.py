@@ -6,7 +6,7 @@ other. Neither the order in which they fired nor their severity matters. If a de
 of a stream, the first of these incidents explains the others. Where either could explain the other, the two
 are one problem: the first is over once both are.
 
-Eight kinds of incidents are related in a way of their own:
+Nine kinds of incidents are related in a way of their own:
 
 - The ranks of a training, each with a stream, that report the same problem at about the same time, and the
   losses of the training and of held-out data that do. The one that began first explains the others; of equal
@@ -18,6 +18,8 @@ Eight kinds of incidents are related in a way of their own:
   was found later and is of the card's own class. Of one class, what is critical explains a card, and so does
   what was found earlier by a detector that judges the outcome, too, but for a card to which its own cards
   yield. Of two cards the one that was found first explains the other.
+- What the forest says of a run that is over, as a second opinion. Whatever else was found in the run explains
+  it, but for the end of the run; of two such, the one that was said first.
 - A run that never learned. Its loss and its metrics have stood still since the start: what was found first
   explains the rest, and of what was found at once the loss.
 - What two detectors say of one evaluated metric, such as an accuracy. The one that was found first says it,
@@ -31,13 +33,14 @@ Eight kinds of incidents are related in a way of their own:
 from collections.abc import Mapping
 
 from sentinel.detectors.api import Cause, Declaration, Detector, Maturity, Severity
-from sentinel.detectors.reading.cards import card_of
+from sentinel.detectors.reading.cards import card_of, second_opinions
 from sentinel.detectors.signals import Signal
 from sentinel.incidents.incident import Incident, began_together
 
 OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
 
+_OF_AN_END = Cause.CRASH, Cause.STALL
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
 _NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
 """Claims about a loss and about a metric that say the same of a run."""
@@ -64,6 +67,8 @@ def explains(cause: Incident, effect: Incident, detectors: Mapping[str, Declarat
     """
     if not _may_explain(cause, effect, detectors):
         return False
+    if _is_unasked(cause, effect, detectors) or _is_unasked(effect, cause, detectors):
+        return _is_second_opinion(effect)
     if _stood_still_with(cause, effect, detectors):
         return cause.fired_step < effect.fired_step or detectors[cause.detector].cause is Cause.LOSS_SHAPE
     if _broke_before(cause, effect, detectors) or _says_it_again(cause, effect, detectors):
@@ -101,6 +106,7 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
         is_same_class = effect.is_of_card and is_surer and class_of_effect is detectors[cause.detector].cause
         is_class = is_same_class or class_of_effect in detectors[cause.detector].inhibits
         is_again = _says_it_again(cause, effect, detectors) or _never_left(cause, effect, detectors)
+        is_again |= _is_unasked(cause, effect, detectors)
         related = of_one_process and (is_class or is_again or _stood_still_with(cause, effect, detectors))
         if related and _is_of_a_policy(cause, effect, detectors):
             related = cause.severity >= effect.severity
@@ -108,6 +114,16 @@ def _may_explain(cause: Incident, effect: Incident, detectors: Mapping[str, Decl
             related = _may_end_the_run(cause, effect)
     stable = cause.maturity is Maturity.STABLE or effect.maturity is Maturity.PREVIEW
     return related and stable and cause.severity >= min(effect.severity, Severity.WARNING)
+
+
+def _is_second_opinion(incident: Incident) -> bool:
+    return incident.variant in second_opinions()
+
+
+def _is_unasked(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
+    """Return whether ``effect`` is a second opinion on a run in which something was found."""
+    ends_run = detectors[cause.detector].cause in _OF_AN_END
+    return _is_second_opinion(effect) and not _is_second_opinion(cause) and not ends_run
 
 
 def _says_it_again(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
@@ -185,7 +201,7 @@ def _claims(declaration: Declaration) -> tuple[str, ...]:
 def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether a finding in a run comes before a card about the whole of it, whichever began first."""
     of_cause = detectors[cause.detector].cause
-    ends_run = of_cause in (Cause.CRASH, Cause.STALL)
+    ends_run = of_cause in _OF_AN_END
     is_late = of_cause is detectors[effect.detector].cause and cause.fired_step > effect.fired_step
     return effect.is_of_card and not cause.is_of_card and not is_late and not ends_run
 

@@ -1,6 +1,7 @@
 """Fits and measures the score cards on labelled logs.
 
 python -m studies.cards fit FOLDER...       writes detectors/reading/claims/*.toml and measurements/cards.md
+python -m studies.cards forest FOLDER...    writes detectors/reading/forest.json, from all folders as a whole
 python -m studies.cards measure FOLDER...   prints figures of folds that the whole fit had not
 python -m studies.cards looks FOLDER...     writes measurements/looks.md: what the cards say while runs go on
 
@@ -12,11 +13,14 @@ import argparse
 import json
 from pathlib import Path
 
+import msgspec
 import polars as pl
 
 from sentinel.detectors.reading.card_files import FOLDER
+from sentinel.detectors.reading.forest import FOREST
 from studies import MEASUREMENTS, ROOT
 from studies.cards.figures import left_out, report
+from studies.cards.forest import fit_forest
 from studies.cards.labels import labels_below
 from studies.cards.looks import page as page_of_looks
 from studies.cards.looks import table_of_looks
@@ -58,11 +62,11 @@ def pages_in(files: list[Path], homes: set[str]) -> dict[str, set[str]]:
 
 
 def main() -> None:
-    """Run one of the three."""
+    """Run one of the four."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["fit", "measure", "looks"])
+    parser.add_argument("what", choices=["fit", "forest", "measure", "looks"])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "cards")
     parser.add_argument("--budget", type=float, default=BUDGET)
@@ -79,6 +83,9 @@ def main() -> None:
     table = pl.concat(
         [table_of(folder, labels, arguments.cache) for folder in folders], how="vertical_relaxed"
     )
+    if arguments.what == "forest":
+        FOREST.write_bytes(msgspec.json.encode(fit_forest(table, labels)) + b"\n")
+        return
     if arguments.what == "measure":
         cut = [table_of(folder, labels, arguments.cache, arguments.until) for folder in folders]
         asked = pl.concat(cut, how="vertical_relaxed")

@@ -14,6 +14,7 @@ from sentinel.detectors.reading.card_files import CardError, card_in
 from sentinel.detectors.reading.cards import MAX_LINES, Line, all_cards, card_of
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.curves import curve_of
+from sentinel.detectors.reading.forest import OPINION, forest
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from tests.each import each
 
@@ -173,6 +174,7 @@ def test_a_card_reads_any_curve(card):
     measured = {name: float(one.measure(outcome)[0]) for name, one in MEASUREMENTS.items()}
     for name, one in COMPANY.items():
         measured[name] = float(one.measure(outcome, curve_of(rows[::-1], higher_is_better=True))[0])
+    measured[OPINION] = forest().opinion(measured, card.roles[0])
     assert card.text(measured).startswith(card.meaning)
 
 
@@ -220,6 +222,7 @@ def test_no_curve_makes_a_card_say_a_wild_number(rows, beside, higher_is_better,
         measured = {name: float(one.measure(outcome)[0]) for name, one in MEASUREMENTS.items()}
         measured |= {name: float(one.measure(outcome, other)[0]) for name, one in COMPANY.items()}
     for card in all_cards():
+        measured[OPINION] = forest().opinion(measured, card.roles[0])
         assert not WILD.search(card.text(measured)), card.text(measured)
 
 

@@ -224,3 +224,19 @@ def test_a_reward_that_ends_at_its_worst_far_below_its_start_is_told_once_it_has
 def test_one_bad_evaluation_at_half_of_the_plan_is_not_told():
     losses = np.array([1.36, 1.26, 1.21, 1.20, 1.39, 1.19, 1.18, 1.17, 1.16, 1.15])
     assert not variants("generalization-gap", Signal.EVAL_LOSS, losses, plan=8)
+
+
+LEVEL = 10 + np.random.default_rng(3).normal(0, 3, 30)
+
+
+def test_a_second_opinion_is_asked_once_a_run_is_over():
+    """No card pages of so few points of a level, noisy reward."""
+    told = found("reward-stagnation", Signal.REWARD, LEVEL)
+    assert told[VARIANT].to_list() == ["second-opinion-reward-low"]
+    assert told["step"].to_list() == [len(LEVEL) - 1]
+    assert "what weighs most: " in told["reading"].item()
+
+
+def test_a_second_opinion_needs_no_untrained_start_but_a_third_of_the_plan():
+    assert variants("reward-stagnation", Signal.REWARD, LEVEL, first=10_000) == {"second-opinion-reward-low"}
+    assert variants("reward-stagnation", Signal.REWARD, LEVEL, plan=1000) == set()
