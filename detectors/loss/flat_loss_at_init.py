@@ -168,7 +168,6 @@ APPLIED = ("O2", "O7", "O1", "L8", "O4", "O5", "O12", "O16", "L2")  # a gradient
         "no-cheaper-than-guessing",
         "stands-still",
         "came-down-to-guessing",
-        "second-opinion-loss-high",
         "second-opinion-held-out-loss-high",
     ),
 )

@@ -17,7 +17,7 @@ from sentinel.detectors.blocks import ROWS, by_count
 from sentinel.detectors.declarations import History, Variant
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.interims import AT_ONCE
-from sentinel.detectors.reading.cards import Card, card_of, second_opinions
+from sentinel.detectors.reading.cards import Card, card_of
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.looks import Look, looks
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Role
@@ -132,7 +132,6 @@ def with_opinion(
         for name in (EXCUSED, OUTRANKED)
     )
     excused |= outranked & (pl.col("card_grown") > AT_ONCE).fill_null(value=False)
-    excused &= ~pl.col("card_variant").is_in(second_opinions()).fill_null(value=False)
     doubt = pl.col(SEVERITY)
     if usual is not None:
         doubts = usual.select(SERIES, INDEX, usual_severity=SEVERITY)

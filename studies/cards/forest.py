@@ -40,20 +40,13 @@ def fit_forest(table: pl.DataFrame, labels: Mapping[str, Label]) -> Forest:
     x = inputs_of(table)
     ill = np.array([labels[home].healthy is False for home in homes])
     fold = np.array([labels[home].fold for home in homes])
-    margins = np.zeros(len(homes))
-    for turn in range(ROUNDS):
-        weight = _weights(homes, ill, margins if turn else None, labels)
-        left_out = np.zeros(len(homes))
-        for number in range(FOLDS):
-            model = _fitted(x[fold != number], ill[fold != number], weight[fold != number])
-            left_out[fold == number] = model.decision_function(x[fold == number])
-        margins = left_out
+    margins = None
+    for _ in range(ROUNDS):
+        margins = _left_out(x, ill, fold, _weights(homes, ill, margins, labels))
     model = _fitted(x, ill, _weights(homes, ill, margins, labels))
-    worst: dict[str, float] = {}
-    for home, margin, is_ill in zip(homes, margins.tolist(), ill.tolist(), strict=True):
-        if not is_ill:
-            worst[home] = max(margin, worst.get(home, -np.inf))
-    return _forest(model, np.quantile([*worst.values()], SHARES))
+    scored = pl.DataFrame({"home": homes, "ill": ill, "margin": margins})
+    healthy = scored.filter(~pl.col("ill")).group_by("home").agg(pl.col("margin").max())
+    return _forest(model, np.quantile(healthy["margin"].to_numpy(), SHARES))
 
 
 def inputs_of(table: pl.DataFrame) -> Floats:
@@ -78,6 +71,17 @@ def _weights(homes: list[str], ill: Any, margins: Floats | None, labels: Mapping
             share /= share.sum()
         weight[rows] = labels[home].weight * share / np.sqrt(count[labels[home].repository])
     return weight
+
+
+def _left_out(x: Floats, ill: Any, fold: Ints, weight: Floats) -> Floats:
+    """Return the log odds of each curve by trees that have not seen its fold."""
+    margins = np.zeros(len(x))
+    for number in range(FOLDS):
+        is_asked = fold == number
+        if is_asked.any():
+            model = _fitted(x[~is_asked], ill[~is_asked], weight[~is_asked])
+            margins[is_asked] = model.decision_function(x[is_asked])
+    return margins
 
 
 def _fitted(x: Floats, ill: Any, weight: Floats) -> Any:

@@ -56,7 +56,7 @@ def test_what_a_card_says_of_the_whole_run_is_explained_by_what_was_found_in_it(
 
 def test_a_second_opinion_is_no_message_of_its_own_where_something_was_found():
     card = {"level": 1.0, "card_points": 9.0}
-    second = changed(rows("cccc", EFFECT), evidence=card, variant="second-opinion-loss-high")
+    second = changed(rows("cccc", EFFECT), evidence=card, variant="second-opinion-held-out-loss-high")
     assert explained(second, rows("..cc", "reward-zero-std")) == {EFFECT: "reward-zero-std"}
     assert explained(second, rows("..cc", "crash", stream="")) == {}
     of_card = changed(rows("..cc", "loss-spike", tag="loss"), evidence=card)
