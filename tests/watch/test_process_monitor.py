@@ -165,7 +165,7 @@ def test_a_crash_whose_error_a_logger_announced_has_its_cause(house, tmp_path):
     end = f"""
 import logging
 try: raise {error}
-except RuntimeError: logging.exception("training failed")
+except RuntimeError: logging.exception("no more batches")
 sys.exit(1)
 """
     with (house.runs / "train.log").open("wb") as err:
