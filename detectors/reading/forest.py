@@ -25,7 +25,7 @@ OPINION = "looks_worse_than_healthy"
 """The measurement: the share of healthy runs that look better to the forest."""
 
 MEASURED = (*MEASUREMENTS, *COMPANY)
-"""The measurements that the forest asks for, in the order of its inputs."""
+"""The measurements that there are, of which a forest asks for those that were there when it was fitted."""
 
 ROLES = (Role.METRIC, Role.REWARD, Role.HELD_OUT_LOSS, Role.TRAINING_LOSS, Role.DISCRIMINATOR_LOSS)
 """The roles of outcomes, which are its last inputs."""
@@ -41,8 +41,8 @@ class Forest(msgspec.Struct, frozen=True, dict=True):
     """Trees as their nodes, a column an attribute. At each node an ``input`` is compared with a ``mark``, and
     the tree goes on at the node ``below`` or ``above`` it. ``odds`` are the log odds of trouble at a node.
 
-    ``healthy`` are the log odds below which the ``shares`` of healthy runs lie. ``says`` puts a measurement
-    into words, as the lines of cards do.
+    ``healthy`` are the log odds below which the ``shares`` of healthy runs lie. ``says`` puts each input that
+    is a measurement into words, as the lines of cards do, in the order of the inputs; the roles follow.
     """
 
     says: Mapping[str, str]
@@ -71,7 +71,7 @@ class Forest(msgspec.Struct, frozen=True, dict=True):
     def weights(self, measured: Mapping[str, float], role: Role) -> Floats:
         """Return what each input adds to the log odds of trouble: their change at each node that asks it."""
         inputs, marks, below, above, unknown_below, odds = self._nodes
-        values = np.array([measured[name] for name in MEASURED] + [float(role is one) for one in ROLES])
+        values = np.array([measured[name] for name in self.says] + [float(role is one) for one in ROLES])
         values = np.clip(values, -MAX_SIZE, MAX_SIZE)
         weights = np.zeros(len(values))
         node = np.array(self.roots)

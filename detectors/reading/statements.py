@@ -14,7 +14,7 @@ from sentinel.detectors.interims import AT_ONCE
 from sentinel.detectors.reading.cards import Bar, Card, worded
 from sentinel.detectors.reading.company import COMPANY, largest
 from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
-from sentinel.detectors.reading.forest import MEASURED, OPINION, forest
+from sentinel.detectors.reading.forest import OPINION, forest
 from sentinel.detectors.reading.looks import Look
 from sentinel.detectors.reading.measurements import MEASUREMENTS
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_of
@@ -269,12 +269,11 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
 
 def weightiest(measured: Mapping[str, float], role: Role) -> str:
     """Return the measurements that weigh most with the forest, in words."""
-    weights = dict(zip(MEASURED, forest().weights(measured, role), strict=False))
-    known = [name for name in MEASURED if not np.isnan(measured[name]) and weights[name] > 0]
+    says = forest().says
+    weights = dict(zip(says, forest().weights(measured, role), strict=False))  # the roles come last
+    known = [name for name in says if not np.isnan(measured[name]) and weights[name] > 0]
     heaviest = sorted(known, key=lambda name: -weights[name])[:MAX_TOLD_LINES]
-    return "; what weighs most: " + ", ".join(
-        worded(forest().says[name], measured[name]) for name in heaviest
-    )
+    return "; what weighs most: " + ", ".join(worded(says[name], measured[name]) for name in heaviest)
 
 
 def _fallen_since(points: RowArrays, last_row: _Row, outcome: Curves, part: Part) -> int | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from sentinel.detectors.reading.forest import MAX_SIZE, MEASURED, ROLES, Forest
+from sentinel.detectors.reading.forest import LEAF, MAX_SIZE, MEASURED, ROLES, Forest
 from sentinel.detectors.stats import Floats, Ints
 from studies.cards.labels import FOLDS, Label
 from studies.cards.writing import SAYS
@@ -106,7 +106,7 @@ def _forest(model: Any, healthy: Floats) -> Forest:
         says={name: SAYS[name] for name in MEASURED},
         base=round(float(np.ravel(model._baseline_prediction)[0]), DIGITS),
         roots=roots[:-1].tolist(),
-        inputs=np.where(is_leaf, -1, nodes["feature_idx"]).tolist(),
+        inputs=np.where(is_leaf, LEAF, nodes["feature_idx"]).tolist(),
         marks=[float(f"{mark:.{DIGITS}g}") for mark in np.clip(marks, -MAX_SIZE, MAX_SIZE)],
         below=places("left"),
         above=places("right"),

@@ -20,7 +20,7 @@ TREND = MEASURED.index("trend")
 REWARD = len(MEASURED) + ROLES.index(Role.REWARD)
 SECOND_TREE = 3
 SMALL = Forest(
-    says={},
+    says=dict.fromkeys(MEASURED, ""),
     base=-1.0,
     roots=(0, SECOND_TREE),
     inputs=(TREND, LEAF, LEAF, REWARD, LEAF, LEAF),
@@ -66,8 +66,17 @@ def test_the_trees_of_the_project_end():
     assert list(trees.shares) == sorted(trees.shares)
 
 
-def test_each_measurement_has_words():
-    assert all(worded(forest().says[name], value) for name in MEASURED for value in (-0.5, 0.0, 0.5))
+def test_each_input_is_a_measurement_that_has_words():
+    assert {*forest().says} <= {*MEASURED}
+    assert all(worded(says, value) for says in forest().says.values() for value in (-0.5, 0.0, 0.5))
+
+
+def test_a_measurement_that_is_new_moves_no_input(monkeypatch):
+    """A forest is fitted seldom; who adds a measurement need not fit it again."""
+    before = SMALL.weights(UNKNOWN | {"trend": 0.4}, Role.REWARD)
+    monkeypatch.setattr("sentinel.detectors.reading.forest.MEASURED", ("new", *MEASURED))
+    after = SMALL.weights(UNKNOWN | {"trend": 0.4, "new": 1.0}, Role.REWARD)
+    assert after.tolist() == before.tolist()
 
 
 @given(
