@@ -40,7 +40,9 @@ from sentinel.incidents.incident import Incident, began_together
 OF_THE_RUN = ""
 """The stream of findings about a run as a whole: its console output, its silence."""
 
-_OF_AN_END = Cause.CRASH, Cause.STALL
+OF_AN_END = Cause.CRASH, Cause.STALL
+"""Classes of what ends a run, or seems to."""
+
 _OF_A_POLICY = frozenset((Cause.POLICY, Cause.REWARD))
 _NEVER_LEARNED = frozenset({"never-left-its-start", "metric-never-left-its-start"})
 """Claims about a loss and about a metric that say the same of a run."""
@@ -122,7 +124,7 @@ def _is_second_opinion(incident: Incident) -> bool:
 
 def _is_unasked(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether ``effect`` is a second opinion on a run in which something was found."""
-    ends_run = detectors[cause.detector].cause in _OF_AN_END
+    ends_run = detectors[cause.detector].cause in OF_AN_END
     return _is_second_opinion(effect) and not _is_second_opinion(cause) and not ends_run
 
 
@@ -201,7 +203,7 @@ def _claims(declaration: Declaration) -> tuple[str, ...]:
 def _explains_card(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
     """Return whether a finding in a run comes before a card about the whole of it, whichever began first."""
     of_cause = detectors[cause.detector].cause
-    ends_run = of_cause in _OF_AN_END
+    ends_run = of_cause in OF_AN_END
     is_late = of_cause is detectors[effect.detector].cause and cause.fired_step > effect.fired_step
     return effect.is_of_card and not cause.is_of_card and not is_late and not ends_run
 

@@ -17,14 +17,13 @@ from typing import Any
 import msgspec
 
 from sentinel.common.conversion import converter
-from sentinel.detectors.api import Cause, Declaration, Severity
+from sentinel.detectors.api import Declaration, Severity
 from sentinel.incidents.incident import Change, Event, Incident, State, incident_id
-from sentinel.incidents.inhibition import OF_THE_RUN, explains, goes_on_as
+from sentinel.incidents.inhibition import OF_AN_END, OF_THE_RUN, explains, goes_on_as
 from sentinel.incidents.text import onset_of, statement
 from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict, VerdictMerge, sort_key
 
-_OF_AN_END = (Cause.CRASH, Cause.STALL)
 _to_tracks = converter(tuple[list[Track], list[Track] | None, str])
 
 
@@ -116,7 +115,7 @@ class IncidentTracker:
         """Withdraw what was found because the run crashed or stopped: another log shows that it goes on."""
         changes = []
         for track, incident in self._open():
-            if self.detectors[track.key.detector].cause in _OF_AN_END:
+            if self.detectors[track.key.detector].cause in OF_AN_END:
                 changes.append(track.change(Event.RESOLVED, incident.replace(state=State.WITHDRAWN)))
                 del self._tracks[track.key]
         return changes

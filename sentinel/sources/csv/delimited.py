@@ -429,13 +429,11 @@ class Table:
 
 def _add_sums(names: list[str], values: list[float]) -> None:
     """Put the losses of which the parts are written before them, in place."""
-    parts = [name.partition(_PART)[0] for name in names]
     for total in reversed(_SUMS):
         if f"{total}{_PART}1" in names:
-            values.insert(
-                0, sum(v for name, v in zip(parts, values[-len(parts) :], strict=True) if name == total)
-            )
+            parts = [v for name, v in zip(names, values, strict=True) if name.startswith(total + _PART)]
             names.insert(0, total)
+            values.insert(0, sum(parts))
 
 
 def _ends_within_a_cell(line: str) -> bool:

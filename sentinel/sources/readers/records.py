@@ -22,7 +22,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk
 from sentinel.sources.readers.axis import Axis, count_of
 from sentinel.sources.readers.plain import LATEST, flattened
-from sentinel.sources.readers.splits import beside_held_out_loss, with_part
+from sentinel.sources.readers.splits import HELD_OUT, beside_held_out_loss, with_part
 from sentinel.sources.readers.words import counter, phase
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ _MAX_NULL_SERIES = 1000  # whose nulls are told apart; in any further one a null
 
 
 _FEW_RECORDS = 3  # in which held-out data were not measured yet rather than NaN
-_HELD_OUT = frozenset({"val", "valid", "validation", "test", "testing", "eval", "evaluation", "dev"})
+_HELD_OUT = HELD_OUT | {"testing"}
 
 _NUMERIC = "n"
 _TEXT = "t"

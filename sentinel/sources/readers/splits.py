@@ -10,27 +10,27 @@ PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set", "t
 """Names of such a column, in lower case."""
 
 _BATCH = "iter"
-_HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
-_NAMED_PART = lazy_pattern(rf"(?<![a-z])(?:{'|'.join(sorted(_HELD_OUT))})(?![a-z])", re.IGNORECASE)
+HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evaluation", "test", "dev"})
+"""Names of the parts of the data that a model is not trained on."""
+
+_NAMED_PART = lazy_pattern(rf"(?<![a-z])(?:{'|'.join(sorted(HELD_OUT))})(?![a-z])", re.IGNORECASE)
 COMPARED = lazy_pattern(r"train(?:ing)?[ _]+(?:vs\.?|versus)[ _]+val(?:id(?:ation)?)?[ _]+", re.IGNORECASE)
 """Pattern of words that name both parts of the data, before a metric with a curve of each."""
 
 _RECORD_OF_PART = lazy_pattern(
-    rf"({'|'.join(sorted(_HELD_OUT))})(?:[ _-](?:steps?|epoch|end|metrics|results?|set|split|loop|log))?",
+    rf"({'|'.join(sorted(HELD_OUT))})(?:[ _-](?:steps?|epoch|end|metrics|results?|set|split|loop|log))?",
     re.IGNORECASE,
 )
 """What such a cell says: "val", or "eval_step" as the kind of a record."""
 
 ONLY_A_PART = lazy_pattern(
-    rf"(?:train(?:ing)?|trn|{'|'.join(sorted(_HELD_OUT))}|testing)(?:[ _-]?(?:set|total|overall))?"
+    rf"(?:train(?:ing)?|trn|{'|'.join(sorted(HELD_OUT))}|testing)(?:[ _-]?(?:set|total|overall))?"
     "|total|overall",
     re.IGNORECASE,
 )
 """Names of columns that say of which data a metric is, or that it is the whole, and not which metric."""
 
-_HELD_OUT_LOSS = lazy_pattern(
-    rf"((?:{'|'.join(sorted(_HELD_OUT))})[ _/.-])(?:avg_|mean_)?loss", re.IGNORECASE
-)
+_HELD_OUT_LOSS = lazy_pattern(rf"((?:{'|'.join(sorted(HELD_OUT))})[ _/.-])(?:avg_|mean_)?loss", re.IGNORECASE)
 _BARE_LOSS = "loss"
 _BARE = frozenset(
     {
