@@ -39,7 +39,10 @@ MIN_BROKEN_OF_OTHERS = 10
 """The same of any other number. A mean over episodes that did not end is NaN for some points."""
 
 MIN_FINITE_BEFORE = 3
-"""Finite points that such a number has to have before. What is NaN from the start was never measured."""
+"""Finite points that such a number has to have before. What is NaN from the start was never measured, or is
+measured from time to time."""
+
+_NOT_ALWAYS_MEASURED = -(1 << 62)  # finite points of such a number: none are ever enough
 
 _MAX_TAGS_IN_NAME = 3  # in the name of the point
 _LOSS_TAG = lazy_pattern("loss", re.IGNORECASE)
@@ -113,6 +116,7 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
                 self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
                 continue
+            self.finite.setdefault(tag, _NOT_ALWAYS_MEASURED)
             is_loss = _LOSS_TAG.search(tag) is not None or _CORRELATION_TAG.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
                 before = self.broken.get(tag, (0, int(chunk.step[index]), float(chunk.time[index])))
@@ -133,7 +137,8 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
         """
         if _LOSS_TAG.search(tag):
             return False
-        others = (other for other in self.finite if other != tag and other not in self.broken)
+        seen = (other for other, count in self.finite.items() if count > _NOT_ALWAYS_MEASURED)
+        others = (other for other in seen if other != tag and other not in self.broken)
         if _CORRELATION_TAG.search(tag):
             return any(_CORRELATION_TAG.search(other) for other in others)
         return any(_stem(other) == _stem(tag) for other in others)

@@ -60,6 +60,7 @@ def test_another_number_was_one_before_and_stays_none():
         [NAN] * 50,  # a class that does not occur
         [1.0, 1.0, *[NAN] * 50],  # a variance of one sample
         [*[1.0] * 9, *[NAN] * 9] * 3,  # a mean over episodes of which some intervals have none
+        [NAN, *[1.0] * 9, *[NAN] * 30],  # what a judge that is asked from time to time says
     ],
 )
 def test_what_may_be_undefined_is_healthy(values):
