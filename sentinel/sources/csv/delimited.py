@@ -15,7 +15,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
-from sentinel.sources.readers.splits import ONLY_A_PART
+from sentinel.sources.readers.splits import ONLY_A_PART, of_file, part_of_file
 from sentinel.sources.readers.words import counter, phase, says_metric
 
 MIN_LINES = 4
@@ -118,6 +118,7 @@ class Table:
     def __init__(self, name: str = "value", state: Mapping[str, Any] | None = None) -> None:
         state = state or {}
         self.name = name
+        self._part = part_of_file(name)
         self._head: list[str] = list(state.get("head", []))
         self.delimiter: str = state.get("delimiter", "")
         self._is_open: bool = state.get("open", False)
@@ -424,6 +425,8 @@ class Table:
         is_of_file = _STATISTIC.fullmatch(name) or ONLY_A_PART.fullmatch(name)
         if is_of_file and says_metric(self.name):
             name = f"{self.name} {name}"
+        if self._part and says_metric(name):
+            name = of_file(name, self._part)
         return f"{label} {name}" if label else name
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.sources.readers.words import says_metric
 
 PART_KEYS = ("split", "phase", "mode", "stage", "subset", "partition", "set", "type", "event", "kind")
 """Names of such a column, in lower case."""
@@ -50,6 +51,8 @@ _BARE = frozenset(
 )
 _OF_NO_PART = ("lr", "learning_rate")
 _OF_TRAINING = lazy_pattern(r"(?<![a-z])tr(?:ai)?n", re.IGNORECASE)
+_METRIC_OF_TRAINING = lazy_pattern(r"(?:train(?:ing)?|trn)[ _-](.+)", re.IGNORECASE)
+_TRAINING = "train"
 
 
 def held_out(text: str) -> str:
@@ -65,7 +68,14 @@ def of_part(name: str, part: str) -> str:
 
 
 def part_of_file(stem: str) -> str:
-    """Return the held-out part of the data that the name of a file begins with, in lower case."""
+    """Return the part of the data that the name of a file says, in lower case.
+
+    A held-out one it begins with. That of the training stands before the metric that the file holds: a file
+    named ``train_log`` may hold all there is.
+    """
+    of_training = _METRIC_OF_TRAINING.fullmatch(stem)
+    if of_training and says_metric(of_training[1]) and not _NAMED_PART.search(stem):
+        return _TRAINING
     part = _NAMED_PART.match(stem)
     return part[0].lower() if part and not _OF_TRAINING.search(stem) else ""
 

@@ -451,7 +451,10 @@ def test_a_console_that_begins_with_a_loss_above_an_empty_line_is_no_table(tmp_p
 
 @pytest.mark.parametrize(
     ("name", "tag"),
-    [("val_log.csv", "val/loss"), ("test_loss2.csv", "test/loss"), ("val_train_log.csv", "loss")],
+    [
+        *[("val_log.csv", "val/loss"), ("test_loss2.csv", "test/loss"), ("val_train_log.csv", "loss")],
+        *[("train_log.csv", "loss"), ("train_error_rate.csv", "train/loss"), ("train_val_loss.csv", "loss")],
+    ],
 )
 def test_the_metrics_of_a_file_are_of_the_part_of_the_data_that_its_name_tells(tmp_path, name, tag):
     reader = read(tmp_path, "epoch,loss,train_acc,lr\n1,3,0.5,0.1\n2,2,0.6,0.1\n", name)
