@@ -45,6 +45,10 @@ _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluatio
 """Words of the name of such a list that do."""
 
 _LOSS = "loss"
+_LOSSES = lazy_pattern(
+    r"(?:.*[ _-])?loss(?:es)?(?:[ _-](?:histor(?:y|ies)|logs?|curves?|values|per[ _-]epoch))?", re.IGNORECASE
+)
+"""Names of files that hold losses, whatever their series are called: models, stages, folds."""
 _VALUES = "values"
 """The name of the list of values beside that of their steps, as Sacred writes each metric."""
 
@@ -85,9 +89,10 @@ def read(data: bytes, name: str) -> list[Series]:
         document = rows[0] if len(rows) == 1 else rows
     all_series = [*islice(_series_below(document, "", name, 0), MAX_SERIES)]
     of_file = name if says_metric(name) else _LOSS if _are_losses(all_series) else ""
+    is_of_losses = _LOSSES.fullmatch(name) is not None and _say_no_metric(all_series)
     return [
         series._replace(name=f"{of_file} {series.name}")
-        if of_file and ONLY_A_PART.fullmatch(series.name)
+        if of_file and (is_of_losses or ONLY_A_PART.fullmatch(series.name))
         else series
         for series in all_series
     ]
@@ -101,6 +106,11 @@ def _are_losses(all_series: Sequence[Series]) -> bool:
     if len(all_series) < MIN_PARTS or len(lengths) != 1:
         return False
     return all(ONLY_A_PART.fullmatch(each.name) and _falls(each.values) for each in all_series)
+
+
+def _say_no_metric(all_series: Sequence[Series]) -> bool:
+    """Return whether no series has a name that says what it is, or stands below another name."""
+    return not any(says_metric(each.name) or "/" in each.name for each in all_series)
 
 
 def _falls(values: Sequence[float]) -> bool:

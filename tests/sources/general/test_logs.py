@@ -300,6 +300,11 @@ TABLES = {
         ["avg\tmin\tmax", *(f"{n}.5\t{n}.0\t{n}.75" for n in range(1, 6))],
         ("scores max", 5, "5.75"),
     ),
+    "the part of the data that the name of the file says": (
+        "train_label_error_rate.csv",
+        ["iteration, error_rate", *(f"{n},{1 / n}" for n in range(1, 6))],
+        ("train/error_rate", 5, "0.2"),
+    ),
     "a count and the time": (
         "results.csv",
         [f"{n},{n / 4},{90 - n},{1755339958 + n}" for n in range(6)],
@@ -468,6 +473,11 @@ DOCUMENTS = {
         "history.json",
         {"train": [2.5, 2.0, 1.75, 1.5], "val": [2.75, 2.25, 2.0, 2.0]},
         ("loss val", 4, "2.0"),
+    ),
+    "losses, by the name of the file alone": (
+        "loss_history.json",
+        {"lstm": [1.0, 0.5, 0.25, 0.125], "gru": [2.0, 1.0, 0.5, 0.25]},
+        ("loss_history gru", 4, "0.25"),
     ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
