@@ -32,7 +32,9 @@ import polars as pl
 from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.loss.thirds import REST, SURELY, with_rest
+from sentinel.detectors.schedules import planned_steps
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP, VALUE
+from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
     FINE,
@@ -64,7 +66,8 @@ SLOPE = 4  # the same for a slide
 
 @detector(
     judges=(Signal.LOSS,),
-    uses=(Signal.LEARNING_RATE, Signal.TOTAL_STEPS, *ELSE),
+    uses=(Signal.LEARNING_RATE, Signal.TOTAL_STEPS, Signal.EPOCH, *ELSE),
+    settings=(Setting.EPOCHS,),
     history=History(recent=2 * MOST, head=MOST, coarse=True),
     every=EVERY,
     at_end=True,
@@ -108,7 +111,7 @@ def loss_plateau(
         rows=resting(digits, STUCK),
         ties=_ties_before_rest(digits),
         rate_share=pl.col(Signal.LEARNING_RATE) / seen_max(Signal.LEARNING_RATE, MOST, MOST),
-        done=(pl.col(STEP) - start_value(STEP)) / pl.col(Signal.TOTAL_STEPS) >= least_progress,
+        done=(pl.col(STEP) - start_value(STEP)) / planned_steps() >= least_progress,
     )
     measured = with_rest(context, most=MOST, every=EVERY, at_least=2 * STUCK)
     fell = start > FELL * now
