@@ -1,13 +1,13 @@
 """The training loss jumps for a point or two.
 
 ## What it catches
-A loss of more than twice the median of the 50 points before it, and above that median by more than six
-times the distance to their 95th percentile. Where fewer points precede it: more than three times the median
-of the last five, and above it by fourteen standard deviations of the noise. A spike is info unless it is the
-third within 200 of the first 2000 points (later so few are a moment), or 1000 times the usual loss, and above
-the start where the usual loss is below a hundredth of it. A point behind a spike from which the loss comes
-down belongs to it. A loss below a hundredth of its start has no spikes: there single samples and rounding
-move it.
+A loss of more than twice the median of the 50 points before it, and above that median by more than six times
+the distance to their 95th percentile. Where fewer points precede it: more than three times the median of the
+last five, and above it by fourteen standard deviations of the noise. A spike is info unless it is the third
+within 200 of the first 2000 points (later so few are a moment), or 1000 times the usual loss, and above the
+start where the usual loss is below a hundredth of it; so few that stay below a tenth of the start are info,
+too. A point behind a spike from which the loss comes down belongs to it. A loss below a hundredth of its
+start has no spikes: there single samples and rounding move it.
 
 ## Why it matters
 A spike that recovers costs little. Repeated ones precede a divergence, and point to a cause that will not
@@ -52,6 +52,7 @@ MANY = 200  # points in which spikes are counted
 LONG = 2000  # points, of which so many are a moment
 COMES_DOWN = 0.8  # of the spike before, in the logarithm
 TAIL = 0.95  # quantile: two or three of the points before lie beyond it
+SMALL = 0.1  # of the start: a spike below that undoes little of what was learned
 
 
 @detector(
@@ -118,7 +119,9 @@ def loss_spike(
         judged=supervised(pl.col(INDEX) >= EARLY) | {SkipReason.RANGE: pl.col("usual").is_not_null()},
         found={"jumped": pl.col("spike")},
         severities={
-            WARNING: (~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes) & (pl.col(INDEX) < LONG))
+            WARNING: (
+                ~pl.col(EXCUSED) & (pl.col("spikes") >= most_spikes) & (pl.col(INDEX) < LONG) & ~_is_small()
+            )
             | ((pl.col(VALUE) > far_times * pl.col("usual")) & ~_is_of_a_sample())
         },
         above=(pl.col("middle") + least).exp(),
@@ -128,3 +131,8 @@ def loss_spike(
 def _is_of_a_sample() -> pl.Expr:
     """Return whether a loss that was learned stands below its start: one answer that is still wrong does."""
     return is_learned(pl.col("usual")) & (pl.col(VALUE) < start_median(VALUE, FIRST))
+
+
+def _is_small() -> pl.Expr:
+    """Return whether a spike undoes little of what was learned since the start."""
+    return (pl.col(VALUE) < SMALL * start_median(VALUE, FIRST)).fill_null(value=False)
