@@ -29,9 +29,10 @@ A handful of held-out samples allows for few accuracies: a share of 30 or fewer 
 from eight on and below 80 %, or where a hundred are equal. One in whole percent may hide what changes, so it
 needs 20 while the run goes on, and at its end where it is good. A good pretrained model may repeat its
 accuracy, so only one below 95 % counts. On data of the training nothing is told beside a held-out one above
-that. Slow learners among many classes are near guessing for long, but the loss falls below ln n, and a
-training accuracy of 1.2 times its first value is about to leave it: no guess is told beside it while the run
-goes on. A resumed run never guesses.
+that, or far above it after a sure gain, most of which it keeps: then the other counts something else. Slow
+learners among many classes are near guessing for long, but the loss falls below ln n, and a training accuracy
+of 1.2 times its first value is about to leave it: no guess is told beside it while the run goes on. A resumed
+run never guesses.
 
 ## Source
 Catalogue V6, O13, O1, O19. Where four of 100 samples change at each evaluation, six equal accuracies have a
@@ -55,7 +56,18 @@ from sentinel.detectors.evaluation.guessing import (
 )
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schedules import planned_steps
-from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, First, is_concluded
+from sentinel.detectors.schema import (
+    ENDED,
+    EXCUSED,
+    INDEX,
+    SERIES,
+    STEP,
+    SUMS_UP,
+    VALUE,
+    First,
+    Standing,
+    is_concluded,
+)
 from sentinel.detectors.settings import Setting
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -90,6 +102,7 @@ PERCENT = 0.01  # a log in whole percent
 ROUNDED = 20  # evaluations of an accuracy in whole percent, before its rest is no rounding
 CREEPS = 1.2  # times its first value, from which on an accuracy of the training leaves a guess
 SLIGHT = 0.01  # gain of an accuracy that is ignored
+KEEPS = 0.8  # of its gain: a held-out accuracy that has so much of it left tells that answers differ
 TRAINING = Signal.ACCURACY, First(Signal.ACCURACY)
 SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
 SURELY = 3  # standard errors
@@ -104,6 +117,7 @@ SURELY = 3  # standard errors
         Signal.EVAL_ACCURACY,
         Signal.TOTAL_STEPS,
         Signal.EPOCH,
+        Standing(Signal.EVAL_ACCURACY),
         *ELSE,
     ),
     settings=(Setting.EPOCHS,),
@@ -195,8 +209,7 @@ def class_collapse(
         judged={
             SkipReason.FEW_POINTS: count >= pl.when(at_end).then(at_least).otherwise(evaluations),
             SkipReason.COARSE: ~few_samples | pl.col(ENDED) | many,
-            SkipReason.EXPLAINED: held_out
-            | ~(pl.col(Signal.EVAL_ACCURACY) >= most_accuracy).fill_null(False),
+            SkipReason.EXPLAINED: held_out | ~_is_learned_elsewhere(most_accuracy),
         },
         found={
             "constant": constant & enough,
@@ -215,6 +228,15 @@ def _creeps() -> pl.Expr:
     """Return whether the accuracy of the training creeps away from where it began."""
     risen = pl.col(Signal.ACCURACY) >= CREEPS * pl.col(First(Signal.ACCURACY).column)
     return risen.fill_null(value=False)
+
+
+def _is_learned_elsewhere(most_accuracy: float) -> pl.Expr:
+    """Return whether the accuracy of held-out data is good, or is far above this one after a sure gain, most
+    of which it keeps.
+    """
+    accuracy = pl.col(Signal.EVAL_ACCURACY)
+    keeps = pl.col(Standing(Signal.EVAL_ACCURACY).column) >= KEEPS
+    return ((accuracy >= most_accuracy) | (keeps & (accuracy > CREEPS * pl.col(VALUE)))).fill_null(False)
 
 
 def _is_poor() -> pl.Expr:
