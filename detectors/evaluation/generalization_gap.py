@@ -42,8 +42,9 @@ by twice that until `metric_patience` evaluations have passed since the best; un
 info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it is at
 its best, the finding is info, and the card says nothing. So it is of a loss that rose by less than a fifth
 while another score keeps half of what it gained, and while each of the last three evaluations has an
-accuracy of 0.99. It is info, too, where the loss rose by less than 8 % while the training loss fell by less
-than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
+accuracy of 0.99, and of an error rate below a half that is about at its best. It is info, too, where the loss
+rose by less than 8 % and by less than a fifth of all that it had gained, or while the training loss fell by
+less than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
 training loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run
 look the same.
 
@@ -133,8 +134,8 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     judges=(Signal.EVAL_LOSS, *COSTS),
     uses=(
         *(Mean(Signal.LOSS), Signal.EVAL_ACCURACY, Signal.EVAL_SCORE, Signal.PREFERENCE_MARGIN),
-        *OUTRANKS,
-        *map(Standing, (*OUTRANKS, *ANSWERS)),
+        *(*OUTRANKS, Signal.EVAL_ERROR_RATE),
+        *map(Standing, (*OUTRANKS, *ANSWERS, Signal.EVAL_ERROR_RATE)),
     ),
     history=History(recent=REACH + 3 * LONG, head=1, coarse=True),
     at_end=True,
@@ -214,9 +215,10 @@ def generalization_gap(
         )
         .fill_nan(None)
         .with_columns(
-            (_detects_better() | _scores_better() | _answers_as_well(metric_slack) | pl.col("solved")).alias(
-                EXCUSED
-            ),
+            pl.any_horizontal(
+                *(_detects_better(), _scores_better(), _answers_as_well(metric_slack), _errs_as_little()),
+                "solved",
+            ).alias(EXCUSED),
             _is_outranked().alias(OUTRANKED),
         ),
         found={
@@ -229,7 +231,7 @@ def generalization_gap(
             "rises": of_loss & risen & ~holds.fill_null(False),
         },
         lasts=of_loss & ((rise > least / 2) | rose),
-        severities={INFO: pl.col(EXCUSED) | (~(ends | rose) & is_doubtful)},
+        severities={INFO: pl.col(EXCUSED) | (~(ends | rose) & (is_doubtful | _is_slight()))},
         judged={
             SkipReason.FEW_POINTS: (pl.col(INDEX) >= SHORT) | rose,
             SkipReason.EXPLAINED: ~of_loss | rose | _widens().fill_null(True),
@@ -317,6 +319,20 @@ def _answers_as_well(slack: float) -> pl.Expr:
     is_level = (standing.fill_null(0.0) == 0) & (now >= pl.col("metric_then") - slack)
     stays = (is_level | (now >= pl.col("metric_best") - slack)) & ~_ends_lower(slack)
     return ((now >= POOR) & (keeps | stays)).fill_null(False)
+
+
+def _errs_as_little() -> pl.Expr:
+    """Return whether the errors are fewer than the right answers, and about as few as ever."""
+    standing = pl.col(Standing(Signal.EVAL_ERROR_RATE).column)
+    keeps = standing >= pl.when(is_concluded()).then(AT_BEST).otherwise(HOLDS)
+    return ((pl.col(Signal.EVAL_ERROR_RATE) <= 1 - POOR) & keeps).fill_null(False)
+
+
+def _is_slight() -> pl.Expr:
+    """Return whether the loss rose by little, and by little of what it had gained since the first one."""
+    gained = pl.col("first") - pl.col("best")
+    slight = (pl.col("level") - pl.col("best")) < LITTLE * gained
+    return (slight & (pl.col("worse") < ENDS["rise"]) & ~pl.col("signed")).fill_null(False)
 
 
 def _ends_lower(slack: float) -> pl.Expr:
