@@ -109,6 +109,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     cause: Cause | None  # the class of trouble that it finds
     inhibits: tuple[Cause, ...]  # classes that its findings explain
     informs: frozenset[str] = frozenset()  # variants that page nobody
+    needs_consent: bool = False  # whether its pages wait until the run looks ill as a whole
     stricter: Strictness | None = None
 
     @property
@@ -279,6 +280,7 @@ def detector(
     inhibits: tuple[Cause, ...] = (),
     stricter: Strictness | None = None,
     reads: tuple[str, ...] = (),
+    needs_consent: bool = False,
 ) -> "Callable[[Callable[..., pl.LazyFrame]], Detector]":
     """Declare a detector; see ``Detector`` for the fields. Its name comes from the function's.
 
@@ -313,6 +315,7 @@ def detector(
             at_stages=at_stages,
             stricter=stricter,
             reads=reads,
+            needs_consent=needs_consent,
         )
 
     return declare

@@ -74,6 +74,7 @@ USEFUL = 0.2  # best level of a metric that had learned something
     hold=1,  # a verdict rests on three evaluations already
     clear=1,
     cause=Cause.EVALUATION,
+    needs_consent=True,
     evidence={
         "name": Measure("metric", Unit.TEXT),
         "best": Measure("best level so far", Unit.SAME),

@@ -60,6 +60,7 @@ EQUAL = 1e-9  # values that differ by less are equal
     history=History(recent=REACH + 2),
     maturity=Maturity.STABLE,
     cause=Cause.EVALUATION,
+    needs_consent=True,
     evidence={
         "name": Measure("metric", Unit.TEXT),
         "leap": Measure("median change between evaluations", Unit.SAME),

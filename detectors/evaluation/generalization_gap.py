@@ -143,6 +143,7 @@ OVERFIT = ("A-overfit", "A-eval-loss", "V1", "DP14", "DP1", "O6")
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on three evaluations already
     cause=Cause.EVALUATION,
+    needs_consent=True,
     evidence=GAP | {"first": Measure("first evaluation", Unit.SAME)},
     variants={
         "metric-holds": Variant(RISEN + "; the metric holds at {metric:.4g}", OVERFIT, (WARNING, INFO)),

@@ -61,6 +61,7 @@ LEARNED = 0.5  # of the first training loss: below this, such a model has learne
     hold=1,  # a verdict rests on four evaluations already
     clear=1,
     cause=Cause.EVALUATION,
+    needs_consent=True,
     evidence={
         "name": Measure("metric", Unit.TEXT),
         "first": Measure("at the first evaluation", Unit.SAME),

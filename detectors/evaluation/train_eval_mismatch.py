@@ -81,6 +81,7 @@ CAUSES = ("V1", "DP10", "O18", "O5", "A-overfit", "N-ema-lag")
     hold=1,  # a verdict rests on three evaluations already
     clear=1,
     cause=Cause.EVALUATION,
+    needs_consent=True,
     evidence={
         "lowest": Measure("lowest of all evaluations", Unit.SAME),
         "highest": Measure("highest of all evaluations", Unit.SAME),

@@ -102,6 +102,7 @@ class Invariant(NamedTuple):
     maturity=Maturity.STABLE,
     hold=1,  # a verdict rests on five points already
     cause=Cause.LOSS_SHAPE,
+    needs_consent=True,
     evidence={
         "level": Measure("median of the last five points", Unit.SAME),
         "guess": Measure("what guessing costs", Unit.SAME),

@@ -62,6 +62,7 @@ SMALL = 0.1  # of the start: a spike below that undoes little of what was learne
     maturity=Maturity.STABLE,
     hold=1,  # a spike is a single point
     cause=Cause.LOSS_SHAPE,
+    needs_consent=True,
     evidence={
         "usual": Measure("usual level", Unit.SAME),
         "spikes": Measure("spikes within 200 points", Unit.COUNT),

@@ -21,7 +21,7 @@ from sentinel.detectors.reading.cards import Card, card_of
 from sentinel.detectors.reading.company import COMPANY
 from sentinel.detectors.reading.looks import Look, looks
 from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Role
-from sentinel.detectors.reading.statements import COURSES, STANDINGS, RowArrays, statement_of
+from sentinel.detectors.reading.statements import COURSES, STANDINGS, RowArrays, opinion_of, statement_of
 from sentinel.detectors.reading.suspects import IS_LOOK, IS_WHOLE, PLAN, Progress, suspects_of
 from sentinel.detectors.schedules import planned_steps
 from sentinel.detectors.schema import (
@@ -153,6 +153,19 @@ def with_opinion(
         ),
         *(pl.when("prevails").then(pl.col(name)).alias(name) for name in EVIDENCE),
     )
+
+
+def opinion_on(points: pl.DataFrame) -> float | None:
+    """Return the share of healthy runs that look better to the forest than a run that is judged as a whole
+    in the last row of its outcome; None if the series is none.
+
+    ``points`` is the WINDOW frame of this series alone, with what its cards use.
+    """
+    placed = points.with_columns(row=pl.int_range(pl.len(), dtype=pl.Int64))
+    last = placed.tail(1)
+    with np.errstate(all="ignore"):
+        ((_, course),) = by_count(placed, last)
+        return opinion_of(RowArrays(points), last.row(0, named=True), course[0])
 
 
 def any_grows(claims: Collection[str]) -> bool:

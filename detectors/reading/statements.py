@@ -17,7 +17,7 @@ from sentinel.detectors.reading.curves import BLOCKS, Bools, Curves, noise_of
 from sentinel.detectors.reading.forest import OPINION, forest
 from sentinel.detectors.reading.looks import Look
 from sentinel.detectors.reading.measurements import MEASUREMENTS
-from sentinel.detectors.reading.roles import OF_AGENTS, PARTS, Part, Role, part_of
+from sentinel.detectors.reading.roles import OF_AGENTS, OUTCOMES, PARTS, Part, Role, part_of
 from sentinel.detectors.reading.suspects import IS_LOOK, IS_WHOLE, PLAN, curves_of, epochs_of
 from sentinel.detectors.schema import ENDED, INDEX, LOOK, SERIES, SIGNAL, STAGE, STEP, VALUE, Course, Standing
 from sentinel.detectors.severity import WARNING
@@ -130,12 +130,50 @@ def statement_of(
 
     The ``cards`` are of its role, unless what it is depends on others.
     """
+    shape = _shape(points, last_row, course)
+    if shape is None or shape.part.role not in cards[0].roles:
+        return {}
+    outcome = shape.outcome
+    names = {name for card in cards for name in card.measurements}
+    of_series = _Statement(points, last_row, shape.part, outcome, claims)
+    opinion: dict[str, Any] = {}
+    if last_row[IS_LOOK] and not last_row[ENDED]:
+        opinion = of_series.while_running(cards, _measured(outcome, {}, names) | _standings(last_row))
+    if last_row[IS_WHOLE] and opinion.get(LOOK) != int(Look.PAGES):
+        measured = _measured(outcome, shape.companions, names)
+        if OPINION in names:
+            measured[OPINION] = forest().opinion(measured, shape.part.role)
+        opinion |= of_series.as_whole(cards, measured)
+    return opinion
+
+
+def opinion_of(points: RowArrays, last_row: _Row, course: Floats) -> float | None:
+    """Return the share of healthy runs that look better to the forest than a series does up to its last row;
+    None if it is no outcome.
+    """
+    shape = _shape(points, last_row, course)
+    if shape is None or shape.part.role not in OUTCOMES:
+        return None
+    measured = _measured(shape.outcome, shape.companions, forest().says.keys())
+    return forest().opinion(measured, shape.part.role)
+
+
+class _Shape(msgspec.Struct, frozen=True):
+    """The curve of a series and those beside it, by their roles."""
+
+    part: Part
+    outcome: Curves
+    companions: Mapping[str, Sequence[Curves]]
+
+
+def _shape(points: RowArrays, last_row: _Row, course: Floats) -> _Shape | None:
+    """Return the curves of a run up to the last row of a series; None if this has no role, or no course."""
     courses = {use.signal: use.column for use in COURSES if last_row.get(use.column)}
     agent_signals = {signal for signal in OF_AGENTS if last_row.get(signal) is not None}
     signals = frozenset({Signal(last_row[SIGNAL]), *courses, *agent_signals})
     part = part_of(Signal(last_row[SIGNAL]), signals)
-    if part is None or part.role not in cards[0].roles or _is_short_tail(points, last_row):
-        return {}
+    if part is None or _is_short_tail(points, last_row):
+        return None
     counts = np.array([last_row[INDEX] + 1.0])
     outcome = curves_of(course[None, :], points.noise(last_row[SERIES], last_row["row"]), counts, part)
     companions: dict[str, list[Curves]] = {}
@@ -145,17 +183,7 @@ def statement_of(
         if companion_part is not None and signal not in silent:
             curves = curves_of(np.array(last_row[name])[None, :], 0.0, counts, companion_part)
             companions.setdefault(companion_part.role, []).append(curves)
-    names = {name for card in cards for name in card.measurements}
-    of_series = _Statement(points, last_row, part, outcome, claims)
-    opinion: dict[str, Any] = {}
-    if last_row[IS_LOOK] and not last_row[ENDED]:
-        opinion = of_series.while_running(cards, _measured(outcome, {}, names) | _standings(last_row))
-    if last_row[IS_WHOLE] and opinion.get(LOOK) != int(Look.PAGES):
-        measured = _measured(outcome, companions, names)
-        if OPINION in names:
-            measured[OPINION] = forest().opinion(measured, part.role)
-        opinion |= of_series.as_whole(cards, measured)
-    return opinion
+    return _Shape(part, outcome, companions)
 
 
 def _silent_beside(signal: Signal, outcome: Curves) -> tuple[Signal, ...]:
@@ -350,7 +378,7 @@ def _measured(
         for name in {*names, "since_best"}
         if name in MEASUREMENTS
     }
-    for name in names - measured.keys() - {OPINION}:
+    for name in {*names} - measured.keys() - {OPINION}:
         companion = COMPANY[name]
         values = [float(companion.measure(outcome, other)[0]) for other in companions.get(companion.role, ())]
         measured[name] = largest(dict(enumerate(values)))

@@ -97,6 +97,7 @@ CAUSES = ("R1", "R2", "N-engine-mismatch", "A-entropy-collapse", "N-tool-failure
     at_stages=True,
     maturity=Maturity.STABLE,
     cause=Cause.REWARD,
+    needs_consent=True,
     evidence={
         **FALLS,
         "usual": Measure("largest size of the 50 points before a leap", Unit.SAME),

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from sentinel.common.errors import is_defect
+from sentinel.detection.second_opinions import opinions
 from sentinel.detectors.api import Detector
 from sentinel.detectors.reading.looks import Look
 from sentinel.detectors.schema import (
@@ -34,7 +35,7 @@ from sentinel.detectors.schema import (
     VARIANT,
 )
 from sentinel.detectors.stats import first_of_mostly
-from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict
+from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict, finite_or_none
 from sentinel.series.history import Window
 from sentinel.series.rows import Rows
 from sentinel.series.stream import SeriesRows
@@ -88,7 +89,7 @@ class Verdicts:
             if onset_step is not None:
                 return onset_step, self._time(window, index, onset_step)
             first = self._first_beyond(rows, recent_row, above, below)
-            return None if first is None else (int(rows.step[first]), _finite_or_none(rows.time[first]))
+            return None if first is None else (int(rows.step[first]), finite_or_none(rows.time[first]))
 
         def level(count: int) -> float | None:
             first = max(0, recent_row + 1 - min(count, self._detector.history.recent))
@@ -99,7 +100,7 @@ class Verdicts:
             signal=series.spec.judged,
             index=index,
             step=step,
-            time=_finite_or_none(rows.time[recent_row]),
+            time=finite_or_none(rows.time[recent_row]),
             position=int(window.position[index - window.first]),
             severity=severity,
             variant=variant,
@@ -138,7 +139,7 @@ class Verdicts:
             row = int(np.searchsorted(rows.step, step))
             is_in_history = begin + row < history.head or index - history.recent <= begin + row
             if is_in_history and row < len(rows) and rows.step[row] == step:
-                return _finite_or_none(rows.time[row])
+                return finite_or_none(rows.time[row])
         return None
 
 
@@ -187,10 +188,6 @@ class _Evidence(Mapping[str, Any]):
         return self._frame.width
 
 
-def _finite_or_none(time: float) -> float | None:
-    return float(time) if math.isfinite(time) else None
-
-
 class RowDetection(msgspec.Struct, frozen=True):
     """The detectors of rows, with the user's thresholds by detector. ``failed`` is called when one raises.
 
@@ -206,7 +203,7 @@ class RowDetection(msgspec.Struct, frozen=True):
         self, new_rows: Sequence[SeriesRows], tracked_keys: set[Key]
     ) -> Iterator[tuple[SeriesRows, Segment]]:
         """Yield the verdicts on new rows, each segment with its rows, but clean ones only for
-        ``tracked_keys`` and for keys with a finding.
+        ``tracked_keys`` and for keys with a finding, and what the forest says of the outcomes.
 
         A clean verdict means something only where there was a finding. Each window stands for itself, so all
         windows of a series are judged in one frame.
@@ -229,6 +226,7 @@ class RowDetection(msgspec.Struct, frozen=True):
                 tracked = tracked_by_detector.get(detector.name, set())
                 for all_series, findings in frames:
                     yield from self._verdicts(detector, all_series, findings, tracked)
+        yield from opinions(new_rows, self.failed)
 
     def _detect(
         self, task: tuple[Detector, Sequence[SeriesRows]]

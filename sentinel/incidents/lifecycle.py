@@ -18,13 +18,14 @@ import msgspec
 
 from sentinel.common.conversion import converter
 from sentinel.detectors.api import Declaration, Severity
+from sentinel.incidents.consent import Consent, Stored
 from sentinel.incidents.incident import Change, Event, Incident, State, incident_id
 from sentinel.incidents.inhibition import OF_AN_END, OF_THE_RUN, explains, goes_on_as
 from sentinel.incidents.text import onset_of, statement
 from sentinel.incidents.track import ENDLESS, FLAPPING_RETURNS, Latest, Track, Weighing, findings
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict, VerdictMerge, sort_key
 
-_to_tracks = converter(tuple[list[Track], list[Track] | None, str])
+_to_tracks = converter(tuple[list[Track], list[Track] | None, str, list[list[Stored]]])
 
 
 class IncidentTracker:
@@ -46,6 +47,7 @@ class IncidentTracker:
         self._tracks: dict[Key, Track] = {}
         self.before_finalize: list[Track] | None = None  # the tracks before the run was finalized
         self._end_of_run = ""  # with which it was finalized
+        self._consent = Consent()
         self._latest = Latest(detectors, self._parameters)
         self._weighing = Weighing()
 
@@ -104,6 +106,7 @@ class IncidentTracker:
         withdrawn. Incidents that it changed are again as they were; one that it reopened is resolved. Other
         incidents of the run as a whole have no part in this.
         """
+        self._consent.forget_end()
         changes = [] if self.before_finalize is None else self._restore_before(self.before_finalize)
         for track, incident in self._open():
             if track.before_lost is not None:
@@ -156,14 +159,16 @@ class IncidentTracker:
 
     def dump(self) -> Any:
         """Return the state in built-in types."""
-        return msgspec.to_builtins([list(self._tracks.values()), self.before_finalize, self._end_of_run])
+        tracks = list(self._tracks.values())
+        return msgspec.to_builtins([tracks, self.before_finalize, self._end_of_run, self._consent.dump()])
 
     def restore(self, dumped: Any) -> None:
         """Restore what ``dump`` gave, without detectors that no longer exist.
 
         Raises msgspec.ValidationError for anything else.
         """
-        tracks, before_finalize, self._end_of_run = _to_tracks(dumped)
+        tracks, before_finalize, self._end_of_run, opinions = _to_tracks(dumped)
+        self._consent.restore(opinions)
         self._tracks = {track.key: track for track in self._with_detector(tracks)}
         self.before_finalize = None if before_finalize is None else self._with_detector(before_finalize)
 
@@ -194,6 +199,10 @@ class IncidentTracker:
             self._latest.found(last)
 
     def _judge_row(self, verdict: Verdict, merge: VerdictMerge) -> Iterator[Change]:
+        if verdict.opinion is not None:
+            self._consent.hear(verdict, verdict.opinion)
+            yield from self._consented_to(verdict, merge)
+            return
         detector = self.detectors[verdict.key.detector]
         track = self._tracks.get(verdict.key)
         if track is not None and track.key.attempt != verdict.key.attempt:
@@ -230,11 +239,13 @@ class IncidentTracker:
         track.streak = []
         track.clean = 0
         track.doubts = {}
+        track.withheld = Severity.CLEAN
         return track
 
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
         fires = verdict.final or verdict.is_of_card or bool(verdict.interim)
         severity = Severity(verdict.severity) if fires else track.confirmed_severity(detector)
+        severity = self._as_consented(track, detector, severity)
         if severity and track.incident is None:
             yield self._begin_change(Event.FIRING, track, self._incident(track, severity, verdict))
         elif severity and track.incident and not track.incident.open:
@@ -253,6 +264,38 @@ class IncidentTracker:
             incident = self._weighing.weighed(track, incident)
             yield self._begin_change(Event.FIRING, track, incident.replace(latest=""))
 
+    def _as_consented(self, track: Track, detector: Declaration, severity: Severity) -> Severity:
+        """Return how bad a finding may be called: one about an outcome that looks well as a whole informs."""
+        incident = track.incident
+        told = incident.severity if incident is not None and incident.open else Severity.INFO
+        asks = detector.needs_consent and severity > max(told, track.withheld)
+        if asks and not self._consent.is_given(track.key.stream, track.key.attempt):
+            track.withheld = severity
+        return min(severity, Severity.INFO) if severity <= track.withheld else severity
+
+    def _consented_to(self, opinion: Verdict, merge: VerdictMerge) -> Iterator[Change]:
+        """Page what was withheld in a stream whose outcome looks ill by now."""
+        key = opinion.key
+        withheld = [
+            (track, incident)
+            for track, incident in self._open()
+            if track.withheld and (track.key.stream, track.key.attempt) == (key.stream, key.attempt)
+        ]
+        if not withheld or not self._consent.is_given(key.stream, key.attempt):
+            return
+        for track, incident in withheld:
+            merge.advance_to(track.key, sort_key(opinion))
+            paged = self._weighing.weighed(track, incident).replace(
+                severity=track.withheld,
+                state=State.ESCALATED,
+                fired_step=opinion.step,
+                fired_time=opinion.time,
+                latest="",
+            )
+            track.withheld = Severity.CLEAN
+            if track.stays or not track.clean:  # else it pages when it is found again
+                yield self._begin_change(Event.ESCALATED, track, paged)
+
     def _has_open_effect(self, incident: Incident | None) -> bool:
         """Return whether an incident that this one explains is the same problem and still open, so that this
         one must stay open although its own rows are clean.
@@ -269,6 +312,7 @@ class IncidentTracker:
             return
         track.before_lost = None
         track.alone = None
+        track.withheld = Severity.CLEAN
         incident = self._weighing.weighed(track, incident)
         ended = self._end_of_run if verdict.final else ""  # which answers a question
         resolved = incident.replace(state=State.RESOLVED, resolved_step=verdict.step, latest="", ended=ended)

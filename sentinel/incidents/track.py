@@ -57,6 +57,7 @@ class Track(msgspec.Struct):
     doubts: dict[float, int] = msgspec.field(default_factory=dict)
     doubt_until: int = 0  # rows at the last of them
     limits: Limits = (None, None)  # of the newest finding that has some
+    withheld: Severity = Severity.CLEAN  # of a finding about an outcome that looks well as a whole
     incident: Incident | None = None
 
     def current(self, incident: Incident) -> Incident:
@@ -161,7 +162,7 @@ class Track(msgspec.Struct):
         if not severity:
             return max(0, self._clean_rows(detector) - self.clean - 1)
         incident = self.incident
-        if incident is None or not incident.open or severity > incident.severity:
+        if incident is None or not incident.open or severity > max(incident.severity, self.withheld):
             return 0
         return ENDLESS if self.alone is None else detector.clear - self.alone - 1
 

@@ -5,6 +5,7 @@ Such rows are counted together. The result is the same as if each row were judge
 """
 
 import heapq
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +34,15 @@ Onset = tuple[int, float | None]
 
 Limits = tuple[float | None, float | None]
 """Values above the first or below the second belong to a trouble; None where there is no such limit."""
+
+
+Opinion = Callable[[], float | None]
+"""Works out the share of healthy runs that look better to the forest; None where it says nothing."""
+
+
+def finite_or_none(time: float) -> float | None:
+    """Return a time, or None for one that is not known."""
+    return float(time) if math.isfinite(time) else None
 
 
 def _unknown() -> Onset | None:
@@ -67,6 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
     look: Look | None = None  # what score cards say of it, where they were read
     interim: float | None = None  # how far the log has to have grown while the whole shows it; see INTERIM
     is_of_card: bool = False  # a finding of a card, which fires at once, too
+    opinion: Opinion | None = None  # in place of a finding: what the forest says of the series
 
 
 Segment = Sequence[Verdict]

@@ -151,8 +151,10 @@ def series_specs(detectors: Iterable[Declaration]) -> SeriesSpecs:
     return specs
 
 
-STATE = 27
-"""A number to raise whenever what is stored of streams changes its form. An older state is read again."""
+STATE = 28
+"""A number to raise whenever what is stored of streams or incidents changes its form. An older state is read
+again.
+"""
 
 
 def layout(specs: SeriesSpecs) -> list[Any]:

@@ -86,7 +86,7 @@ def _end_incidents(run_pipeline: RunPipeline) -> list[Change]:
         Change(Event.LOST, incident.replace(state=State.LOST, gone=True))
         for incident in run_pipeline.incidents.open()
     ]
-    run_pipeline.incidents.restore([(), None, ""])
+    run_pipeline.incidents.restore([(), None, "", ((), ())])
     return lost
 
 

@@ -1,5 +1,7 @@
 """The form of what is stored: who changes it also changes its number, so that no older state is misread."""
 
+from sentinel.incidents.consent import Stored
+from sentinel.incidents.track import Track
 from sentinel.series.asof_join import Sum
 from sentinel.series.attempt import Attempt
 from sentinel.series.attempts import Epochs, Points
@@ -15,7 +17,7 @@ from sentinel.series.stream import StreamState
 from sentinel.series.unmapped_shape import Life
 
 FORM = {
-    27: (
+    28: (
         "label unit position has_names attempts attempt plans units signals inventory_taker "
         "missing_tags tag_context role_signals values unmapped_nonfinite unmapped_shape "
         "pace points profile_name tags",
@@ -32,11 +34,15 @@ FORM = {
         "steps seconds whole",
         "points count first last least most falls rises",
         "points moves turns direction still_points low high top last",
+        "key index step time streak last_step last_time findings clean alone before_lost final look interim "
+        "doubts doubt_until limits withheld incident",
+        "stream tag attempt opinion",
     )
 }
 
 
 def test_the_form_has_a_number_of_its_own():
-    stored = (Attempt, SeriesState, Rows, Points, Join, Carried, Standing, Sum, Epochs, Clock, Values, Life)
-    form = tuple(" ".join(state.__struct_fields__) for state in (StreamState, *stored))
+    of_streams = (Attempt, SeriesState, Rows, Points, Join, Carried, Standing, Sum, Epochs, Clock, Values)
+    stored = (StreamState, *of_streams, Life, Track, Stored)
+    form = tuple(" ".join(state.__struct_fields__) for state in stored)
     assert form == FORM[STATE]
