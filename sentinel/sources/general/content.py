@@ -18,6 +18,7 @@ from sentinel.sources.json import tree as trees
 from sentinel.sources.readers.measured_rows import Row
 from sentinel.sources.readers.printed_numbers import cell
 from sentinel.sources.readers.redrawn_lines import end_of_lines
+from sentinel.sources.readers.splits import ONLY_A_PART
 from sentinel.sources.readers.words import counter, is_measure, may_be_metric, phase, says_metric, says_other
 from sentinel.sources.recurring.lines import RecurringLines
 
@@ -372,6 +373,7 @@ def _is_log_of_series(
         or (kind is Kind.TREE and any(map(_IS_REWARD.fullmatch, series)) and not columns.is_document)
         or ((counts or (kind is Kind.TREE and _METRICS_NAME.search(stem))) and _has_splits(words))
         or (kind is Kind.TABLE and _has_twins(words))
+        or (kind is Kind.TREE and file_speaks and _has_parts(series))
         or (kind is Kind.TREE and len(words) >= MIN_OF_LISTS and _are_lists_of_metrics(series))
         or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
     )
@@ -385,6 +387,19 @@ def _has_splits(words: Sequence[str]) -> bool:
 def _has_twins(words: Sequence[str]) -> bool:
     """Return whether a metric stands beside itself on held-out data, as in a history of Keras."""
     return not {f"val_{name}" for name in words}.isdisjoint(words)
+
+
+def _has_parts(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
+    """Return whether rows or lists of training data stand beside those of held-out data, with the same names:
+    "train/total" and "val/total".
+    """
+    names: dict[str, set[str]] = {}
+    for name, points in series.items():
+        part, _, rest = name.partition("/")
+        if rest and len(points) >= MIN_POINTS and ONLY_A_PART.fullmatch(part):
+            names.setdefault(part, set()).add(rest)
+    common = set.intersection(*names.values()) if len(names) > 1 else set()
+    return len(common) >= MIN_OF_SPLITS and _has_fractions(series)
 
 
 def _has_fractions(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:

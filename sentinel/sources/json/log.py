@@ -10,6 +10,7 @@ asked of a file with the name of a log.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +108,22 @@ def _document_entries(document: Any) -> Sequence[Any]:
     }
     length = max(map(len, columns.values()), default=0)
     whole = [name for name, values in columns.items() if len(values) == length]
+    sparse = {name for name in whole if _is_measured_now_and_then(columns[name])}
     rows = zip(*(columns[name] for name in whole), strict=True)
-    return [dict(zip(whole, row, strict=True)) for row in rows]
+    return [
+        {
+            name: value
+            for name, value in zip(whole, row, strict=True)
+            if value is not None or name not in sparse
+        }
+        for row in rows
+    ]
+
+
+def _is_measured_now_and_then(column: Sequence[Any]) -> bool:
+    """Return whether a number follows a null, which then stands for a row without a measurement."""
+    is_null = [value is None for value in column]
+    return any(earlier and not later for earlier, later in pairwise(is_null))
 
 
 def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,11 +42,11 @@ _SAYS_NOTHING = lazy_pattern(r"(?:averaged? )?(?:stats|metrics|results?|losses)"
 
 _OF_TRAINING = lazy_pattern(r"(?:train|training|trn)", re.IGNORECASE)
 _SHARE = lazy_pattern(
-    r"((?:acc|accuracy|correct|precision|recall)\s{0,3}[:=]\s{0,3})(\d{1,15})/(\d{1,15})"
-    r" \(\d{1,3}(?:\.\d{1,9})?%\)",
+    r"(acc|accuracy|correct|precision|recall)(\s{0,3}[:=]\s{0,3})(\d{1,15})/(\d{1,15})"
+    r"(?: \(\d{1,3}(?:\.\d{1,9})?%\)| = \d{1,3}(?:\.\d{1,20})?%)",
     re.IGNORECASE,
 )
-"""What of a whole was right: "Accuracy: 9836/10000 (98%)"."""
+"""What of a whole was right: "Accuracy: 9836/10000 (98%)", "correct: 9836/10000 = 98.36%"."""
 
 _WINDOW = lazy_pattern(
     r" (?:(?:of|over|in|for|from) )?(?:the )?(last|over) (\d{1,7})"
@@ -149,8 +149,8 @@ def mask(line: str) -> tuple[str, list[str]]:
     if "/" in line:
         line = _SEVERAL.sub(_one_by_one, line)
     line = one_by_one(line)
-    if "%)" in line:
-        line = _SHARE.sub(lambda share: f"{share[1]}{int(share[2]) / max(1, int(share[3]))}", line)
+    if "%" in line:
+        line = _SHARE.sub(_share, line)
     if "   " in line:
         line = _PAD.sub("  ", line)
     if "FPreRecMetric" in line:
@@ -180,6 +180,12 @@ def _counted(ordinal: re.Match[str]) -> str:
     """Return a count in Chinese as it is printed in English."""
     of = f"/{ordinal[2]}" if ordinal[2] else ""
     return f"{_COUNTED[ordinal[3]]} {ordinal[1]}{of} "
+
+
+def _share(part: re.Match[str]) -> str:
+    """Return what of a whole was right as a share: as the accuracy, where it is only called correct."""
+    name = "accuracy" if part[1].lower() == "correct" else part[1]
+    return f"{name}{part[2]}{int(part[3]) / max(1, int(part[4]))}"
 
 
 def _one_by_one(several: re.Match[str]) -> str:

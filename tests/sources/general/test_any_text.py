@@ -108,6 +108,7 @@ NAMES = [
         "Test set: Average loss: 0.05, Accuracy: 9836/10000 (98%)",
         {"Test Average loss": "0.05", "Test Accuracy": "0.9836"},
     ),
+    ("# correct:\t9836/10000 = 98.36%", {"accuracy": "0.9836"}),
     ("epoch: 1 step: 20, loss is 0.5", {"step": "20", "loss": "0.5"}),
     ("I1103 10:00:00.123456 12345 train.py:55] [20] loss=0.5", {"loss": "0.5"}),
     ("Epoch 1 mean_rank: 3.5 loss: 0.5", {"loss": "0.5"}),
@@ -302,6 +303,19 @@ def test_a_table_with_commas_below_a_printed_model_is_read():
 def test_the_epoch_may_stand_behind_a_point():
     lines = [f"INFO - ---Epoch.{n} Val Log-Loss per event: 0.{n}; MAPE: 0.5" for n in range(3)]
     assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
+
+
+def test_a_history_that_a_line_holds_is_read_epoch_by_epoch():
+    history = "{'loss': [0.7, 0.5, 0.25], 'val_loss': [0.75, 0.5, 0.5]}"
+    one = [("val_loss", 1, 0.75), ("val_loss", 2, 0.5), ("val_loss", 3, 0.5)]
+    assert _values_of("val_loss", history) == one
+    assert _values_of("val_loss", history, "# 32 units", f"History: {history}") == [*one, *one]
+    epochs = [f"Epoch {n} - loss: {1 / n}" for n in range(1, 4)]
+    assert one[0] not in _values_of("val_loss", *epochs, history)
+
+
+def _values_of(name, *lines):
+    return [point for point in points_of(*lines) if point[0] == name]
 
 
 def test_columns_between_strokes_behind_a_percent_sign_are_no_bar():

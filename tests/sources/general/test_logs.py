@@ -479,6 +479,14 @@ DOCUMENTS = {
         {"lstm": [1.0, 0.5, 0.25, 0.125], "gru": [2.0, 1.0, 0.5, 0.25]},
         ("loss_history gru", 4, "0.25"),
     ),
+    "rows of the parts of a loss, of each part of the data": (
+        "loss_history.json",
+        {
+            part: [{"total": first / n, "box": first / 4 / n} for n in (1, 2, 4)]
+            for part, first in (("train", 4.0), ("val", 8.0))
+        },
+        ("val/total", 3, "2.0"),
+    ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
         "history.json",

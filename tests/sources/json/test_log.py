@@ -22,6 +22,15 @@ def test_lists_by_name_are_columns(tmp_path):
     assert not reader.restarts
 
 
+def test_nulls_before_numbers_stand_for_rows_without_a_measurement(tmp_path):
+    history = {"loss": [3.0, 2.0, 1.0, 0.5], "val_loss": [4.0, None, 3.0, None], "acc": [0.5, 0.5, 0.5, None]}
+    (tmp_path / "history.json").write_text(json.dumps(history))
+    points = Reader(tmp_path).poll().points
+    measured = [("val_loss", 1, "4.0"), ("val_loss", 3, "3.0")]
+    assert [point for point in points if point[0] == "val_loss"] == measured
+    assert [point for point in points if point[2] == "nan"] == [("acc", 4, "nan")]
+
+
 def test_a_list_of_entries_has_their_steps(tmp_path):
     entries = [{"step": 5, "loss": 2.0}, "done", {"step": 10, "eval_loss": 3.0, "lr": float("nan")}]
     (tmp_path / "training_metrics.json").write_text(json.dumps(entries))
