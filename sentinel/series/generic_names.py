@@ -101,7 +101,6 @@ _TRAINING: Mapping[str, Signal] = {
     "total episode reward": Signal.REWARD,
     "score per episode": Signal.REWARD,
     "episode score": Signal.REWARD,
-    **dict.fromkeys((f"{mean} score" for mean in ("average", "avg", "mean")), Signal.REWARD),
     "reward std": Signal.REWARD_STD,
     "correctness reward": Signal.TASK_REWARD,
     "correct reward": Signal.TASK_REWARD,

@@ -4,6 +4,7 @@ Each rule takes all series with their roles and gives the roles that it changes.
 person gave is never changed.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -37,6 +38,12 @@ _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td l
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _OF_EPISODES = frozenset({"l", "eps", "epsilon"})
 _SCORES = (("score",), ("scores",))
+_OF_AGENTS = lazy_pattern(
+    r"(?<![a-z])(?:dqn|ddqn|ddpg|td3|sac|ppo|trpo|a[23]c|reinforce|sarsa|q[_-]?learning)(?![a-z])",
+    re.IGNORECASE,
+)
+"""Algorithms that train an agent, in the name of a file or of what stands before it."""
+
 _OF_ERRORS = frozenset({"mse", "rmse", "mae", "mape"})
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
@@ -84,6 +91,7 @@ _HOW_MUCH_COUNTS = frozenset({"weight", "weights", "coefficient", "lambda"})
 _OF_WHOLES = frozenset({"total", "overall", "whole", "sum", "combined", "all", "vae", "elbo"})
 """Words of a loss that holds others of its run."""
 
+_TOTAL = ("total",)
 _MIN_EQUATIONS = 2  # parts of the loss of a network that solves equations
 _OF_BOOSTING = frozenset({"learn", "remaining"})
 _NUMBER_BEHIND = lazy_pattern(r" [2-9]$")
@@ -160,6 +168,7 @@ def trains_an_agent(all_series: Sequence[Series], roles: Roles) -> bool:
         series.unit in table().agents or not table().agents.isdisjoint(series.reading.words)
         for series in all_series
     )
+    agents |= bool(rewards) and any(_OF_AGENTS.search(series.stream) for series in rewards)
     has_policy = any(series.reading.name in _OF_POLICIES | _OF_UPDATES for series in all_series)
     return has_policy or values_actions(all_series) or (bool(rewards) and agents)
 
@@ -695,6 +704,30 @@ def _names_a_loss(series: Series, split: Split) -> bool:
     )
 
 
+def _terms_of_a_total(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a total of each part of the data, "train_total" beside "val_total", as the loss, and as its terms
+    what else falls on both: a quality that got worse with the loss is a cost.
+    """
+    totals = [series for series in all_series if series.reading.words == _TOTAL and series.values.falls]
+    if {series.reading.split for series in totals} != {Split.TRAIN, Split.HELD_OUT}:
+        return
+    for series in totals:
+        kind = Kind.TRAINING_LOSS if series.reading.split is Split.TRAIN else Kind.HELD_OUT_LOSS
+        yield series.key, _by_company(kind, Measure.LOSS, series.reading.split, "the total of several costs")
+    splits: dict[tuple[str, ...], list[Series]] = {}
+    for series in all_series:
+        splits.setdefault(series.reading.words, []).append(series)
+    for twins in splits.values():
+        of_both = {series.reading.split for series in twins} >= {Split.TRAIN, Split.HELD_OUT}
+        if not of_both or not all(series.values.last < series.values.first for series in twins):
+            continue
+        for series in twins:
+            role = roles.get(series.key)
+            if role is not None and role.unit is Unit.OWN and series not in totals:
+                part = _by_company(Kind.PART, Measure.LOSS, series.reading.split, "a term of the total")
+                yield series.key, part
+
+
 def _errors_of_training(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield the errors on training data beside a loss, as its parts."""
     whole = any(role.kind is Kind.TRAINING_LOSS and role.rank <= MAIN_RANK for role in roles.values())
@@ -759,6 +792,7 @@ _RULES: Sequence[Rule] = (
     _objectness,
     _losses_of_equations,
     _errors_of_boosting,
+    _terms_of_a_total,
     _numbers_of_a_list,
     _parts_and_sole_losses,
     _losses_without_a_whole,

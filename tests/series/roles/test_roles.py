@@ -311,6 +311,20 @@ def test_a_score_without_an_agent_is_a_metric() -> None:
     assert _outcome(_falling("train_loss"), _rising("test_score")).role.measure is Measure.METRIC
 
 
+def test_a_score_in_the_log_of_an_algorithm_that_trains_an_agent_is_a_reward() -> None:
+    for stream, measure in (("a2c_history", Measure.REWARD), ("history", Measure.METRIC)):
+        scores = replace(_rising("scores"), stream=f"{stream}.json")
+        assert _outcome(scores).role.measure is measure
+
+
+def test_a_total_of_both_parts_of_the_data_is_the_loss_and_a_quality_that_falls_with_it_its_term() -> None:
+    totals = _falling("train_total"), _falling("val_total")
+    outcome = _outcome(*totals, _falling("train_snr"), _falling("val_snr"))
+    assert (outcome.tag, outcome.role.kind) == ("val_total", Kind.HELD_OUT_LOSS)
+    assert _outcome(*totals, _rising("train_snr"), _rising("val_snr", most=20.0)).tag == "val_snr"
+    assert _outcome(_falling("loss"), _series("train_total", *range(20))).tag == "loss"
+
+
 def test_a_score_beyond_a_hundred_beside_an_error_may_be_a_penalty() -> None:
     score = _series("test_score", 15_000.0, 800.0, 400.0, 350.0)
     error = _series("test_rmse", 40.0, 17.0, 14.0, 13.0)
