@@ -36,17 +36,19 @@ within the first epoch, look for a difference between the two data sets first.
 The loss also rises where a classifier becomes too sure of itself while its accuracy holds. The finding is
 info for good where an accuracy, or a score that is a share (or a percentage) where none is logged, is above
 a half and as good as ever: it has nine tenths of its gain, or four fifths while the run goes on; or it is
-within `metric_slack` of its best, or, not surely better than at its start yet, of its value at the best loss,
-and at the end about at its best. Of a poorer one that is within it the loss has to rise by `metric_rise`, and
-by twice that until `metric_patience` evaluations have passed since the best; until then the finding stays
-info, unless the loss has risen by half. The mean precision of a detector outranks its losses: while it is at
-its best, the finding is info, and the card says nothing. So it is of a loss that rose by less than a fifth
-while another score keeps half of what it gained, and while each of the last three evaluations has an
-accuracy of 0.99, and of an error rate below a half that is about at its best. It is info, too, where the loss
-rose by less than 8 % and by less than a fifth of all that it had gained, or while the training loss fell by
-less than a tenth since the best: what trains no further memorises nothing. The rule judges nothing while the
-training loss rises at least half as far, which is a divergence. Evaluation data that grow harder in a run
-look the same.
+within `metric_slack` of its best, or, not surely better than at its start yet, of its value at the best
+loss, and at the end about at its best. Of a poorer one that is within it the loss has to rise by
+`metric_rise`, and by twice that until `metric_patience` evaluations have passed since the best; until then
+the finding stays info, unless the loss has risen by half. The mean precision of a detector outranks its
+losses: while it is at its best, or goes on and has half of what it gained or nothing yet, the finding is
+info, and the card says nothing. So it is of a rise by less than a hundredth of what the loss had gained: a
+loss that came down to nothing may rise several times over and is nothing still. So it is of a loss that rose
+by less than a fifth while another score keeps half of what it gained, and while each of the last three
+evaluations has an accuracy of 0.99, and of an error rate below a half that is about at its best. It is info,
+too, where the loss rose by less than 8 % and by less than a fifth of all that it had gained, or while the
+training loss fell by less than a tenth since the best: what trains no further memorises nothing. The rule
+judges nothing while the training loss rises at least half as far, which is a divergence. Evaluation data
+that grow harder in a run look the same.
 
 ## Source
 Catalogue A-overfit, A-eval-loss. The thresholds are measured on simulated evaluation curves with noise of
@@ -110,6 +112,7 @@ KEEPS = 0.5  # so much of it
 HOLDS = 0.8  # of its gain: a metric that has so much of it left while the run goes on
 DOUBTLESS = 0.5  # a rise that no metric excuses
 SOLVED = 0.99  # of the answers: a model that gives so many right ones has lost nothing yet
+NOTHING = 0.01  # of what the loss had gained: a rise that is nothing beside it
 SAME = 1.1  # times a training loss that is as low as then
 ONSET = 4  # the trouble begins where this part of the rise is passed
 OUTRANKS = Signal.MEAN_AVERAGE_PRECISION, Signal.MEAN_INTERSECTION_OVER_UNION
@@ -218,7 +221,7 @@ def generalization_gap(
         .with_columns(
             pl.any_horizontal(
                 *(_detects_better(), _scores_better(), _answers_as_well(metric_slack), _errs_as_little()),
-                "solved",
+                *(pl.col("solved"), _is_next_to_nothing()),
             ).alias(EXCUSED),
             _is_outranked().alias(OUTRANKED),
         ),
@@ -239,6 +242,12 @@ def generalization_gap(
         },
         above=(best + (level - best) / ONSET).fill_null(pl.col("first")),
     ).with_columns(pl.when(needs_the_end).then(grown(rose, stands)).otherwise(0.0).alias(GROWN))
+
+
+def _is_next_to_nothing() -> pl.Expr:
+    """Return whether the loss rose by next to nothing of its fall from the first evaluation to the best."""
+    now = recent_max(pl.col(VALUE), SHORT, at_least=1)
+    return (now - pl.col("best") < NOTHING * (pl.col("first") - pl.col("best"))).fill_null(False)
 
 
 def _may_be_over() -> pl.Expr:
@@ -299,9 +308,12 @@ def _is_outranked() -> pl.Expr:
 
 
 def _detects_better() -> pl.Expr:
-    """Return whether a detector or segmenter is at its best by the metric that outranks its losses."""
-    standing = pl.coalesce(Standing(metric).column for metric in OUTRANKS)
-    return (standing >= AT_BEST).fill_null(False)
+    """Return whether a detector or segmenter is at its best by the metric that outranks its losses. While it
+    goes on, half of what that gained is enough, as is that it has not surely gained anything yet.
+    """
+    standing = pl.coalesce(Standing(metric).column for metric in OUTRANKS).fill_null(0.0)
+    goes_on_well = ((standing >= KEEPS) | (standing == 0)) & ~is_concluded()
+    return _is_outranked() & ((standing >= AT_BEST) | goes_on_well)
 
 
 def _scores_better() -> pl.Expr:

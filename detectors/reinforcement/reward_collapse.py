@@ -6,15 +6,16 @@ eighth: by several times the scatter, by a fifth of its size, for the whole of t
 three quarters of what the run had gained are lost. A language model begins with a policy that can do
 something, so it is also judged where it falls as clearly below its own start. What is no language model is
 judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th if each
-point is a single episode. Nothing is said while a fifth of the actions are random. A run that is over is
-judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
+point is a single episode. Nothing is said while a fifth of the actions are random, nor, while the run goes
+on, of a lost gain before a policy has acted mostly by itself for a fifth of its training. A run that is over
+is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
 single episode of it below nearly all). While it goes on, a fall is told from 40 points on where the run so
 far is judged as a whole: at 40, 60, 80, 120, ... points. A reward that leaps down to 100 times the largest
-size of its last 50 points, for three points, is told at once.
-At a stage of a known plan the run is judged as if it were over.
-A score card is read as well, while the run goes on and at its end: points for what a person sees in the plot.
-It waits until fewer than a fifth of the actions are random (a third, once the run is over) and, but for a
-language model, a third of the plan and 200 episodes are done, where their length tells how many there were.
+size of its last 50 points, for three points, is told at once. At a stage of a known plan the run is judged
+as if it were over. A score card is read as well, while the run goes on and at its end: points for what a
+person sees in the plot. It waits until fewer than a fifth of the actions are random (a third, once the run
+is over) and, but for a language model, a third of the plan and 200 episodes are done, where their length
+tells how many there were.
 
 ## Why it matters
 A policy that became bad collects bad data and seldom comes back. The best checkpoint lies before the fall.
@@ -28,13 +29,13 @@ being gamed, or a model that no longer stops. A critic loss that grows for ever 
 ## When it is wrong
 A curriculum that moves to a harder stage, a change of the reward and self-play against a better opponent
 lower the reward by design. A policy whose every step costs something loses more in longer episodes, which it
-has first to survive: while the run goes on, the card waits where episodes have become longer by a fifth and a
-step earns a quarter more than at the start. So it does of an evaluation while the reward of training stands
-at its best; one that has been worse for a quarter of the run is told at the end whatever the reward of
-training does. Libraries log the mean of the last 100 episodes, whose first rows hold one or two: two such
-means share none after 200. What a resumed run had gained before is not known, so such a run is judged only
-where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what counts are
-means over blocks of the run, and a fall is told late in a very long log.
+has first to survive: while the run goes on, the card and a lost gain wait where episodes have become longer
+by a fifth and a step earns a quarter more than at the start. So it does of an evaluation while the reward of
+training stands at its best; one that has been worse for a quarter of the run is told at the end whatever the
+reward of training does. Libraries log the mean of the last 100 episodes, whose first rows hold one or two:
+two such means share none after 200. What a resumed run had gained before is not known, so such a run is
+judged only where it falls below the start of its attempt. Rewards of single episodes scatter widely, so what
+counts are means over blocks of the run, and a fall is told late in a very long log.
 
 ## Source
 Catalogue R1, with the guards of its symptom. A healthy policy-gradient run may lose two thirds of its gain
@@ -52,7 +53,13 @@ from sentinel.detectors.blocks import ROWS, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reading.standing import AT_BEST
 from sentinel.detectors.reinforcement.falls import FALLS, MEASURES, levels
-from sentinel.detectors.reinforcement.rests import LANGUAGE, acts_at_random, is_of_few_episodes, may_yet_learn
+from sentinel.detectors.reinforcement.rests import (
+    LANGUAGE,
+    acted_at_random_lately,
+    acts_at_random,
+    is_of_few_episodes,
+    may_yet_learn,
+)
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, SUMS_UP, VALUE, Standing
 from sentinel.detectors.signals import Signal
 from sentinel.detectors.stats import (
@@ -140,6 +147,7 @@ def reward_collapse(
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
+        early=(acted_at_random_lately(ROWS) | waits) & ~pl.col(ENDED),
         **{EXCUSED: may_yet_learn() | is_of_few_episodes() | waits},
     )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(
@@ -159,7 +167,7 @@ def reward_collapse(
         measured,
         judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
-            "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored),
+            "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored) & ~pl.col("early"),
             "leapt": pl.col("leapt"),
             "ends": over & (explored | ends_apart) & (pl.col("below") > most_below),
             "worse": fell & worse & language,
