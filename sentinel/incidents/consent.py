@@ -15,9 +15,10 @@ LOOKS_ILL = 0.95
 
 
 class Heard(msgspec.Struct, frozen=True):
-    """The last opinion on a series."""
+    """The last opinion on a series, up to a step."""
 
     attempt: int
+    step: int
     opinion: Opinion
 
 
@@ -27,6 +28,7 @@ class Stored(msgspec.Struct, array_like=True, frozen=True):
     stream: str
     tag: str
     attempt: int
+    step: int
     opinion: float | None
 
 
@@ -40,13 +42,17 @@ class Consent:
     def hear(self, verdict: Verdict, opinion: Opinion) -> None:
         """Remember what the forest says of a series."""
         heard = self._at_end if verdict.final else self._heard
-        heard[verdict.key.stream, verdict.key.tag] = Heard(verdict.key.attempt, opinion)
+        heard[verdict.key.stream, verdict.key.tag] = Heard(verdict.key.attempt, verdict.step, opinion)
 
-    def is_given(self, stream: str, attempt: int) -> bool:
-        """Return whether one outcome of a stream looks ill in this attempt, or none is known to look well."""
+    def is_given(self, stream: str, attempt: int, onset: int) -> bool:
+        """Return whether one outcome of a stream looks ill in this attempt, or none is known to look well.
+
+        What was said before the step at which the trouble began tells nothing of it.
+        """
         looks_well = False
         for (of_stream, _), heard in (self._heard | self._at_end).items():
-            opinion = heard.opinion() if (of_stream, heard.attempt) == (stream, attempt) else None
+            is_about = (of_stream, heard.attempt) == (stream, attempt) and heard.step >= onset
+            opinion = heard.opinion() if is_about else None
             if opinion is not None and opinion >= LOOKS_ILL:
                 return True
             looks_well |= opinion is not None
@@ -60,7 +66,7 @@ class Consent:
         """Return the opinions, which are worked out for that."""
         return [
             [
-                Stored(stream, tag, heard.attempt, heard.opinion())
+                Stored(stream, tag, heard.attempt, heard.step, heard.opinion())
                 for (stream, tag), heard in of_moment.items()
             ]
             for of_moment in (self._heard, self._at_end)
@@ -69,7 +75,7 @@ class Consent:
     def restore(self, stored: Sequence[Sequence[Stored]]) -> None:
         """Restore what `dump` gave."""
         self._heard, self._at_end = (
-            {(one.stream, one.tag): Heard(one.attempt, _said(one.opinion)) for one in of_moment}
+            {(one.stream, one.tag): Heard(one.attempt, one.step, _said(one.opinion)) for one in of_moment}
             for of_moment in stored
         )
 

@@ -245,7 +245,7 @@ class IncidentTracker:
     def _found(self, track: Track, detector: Declaration, verdict: Verdict) -> Iterator[Change]:
         fires = verdict.final or verdict.is_of_card or bool(verdict.interim)
         severity = Severity(verdict.severity) if fires else track.confirmed_severity(detector)
-        severity = self._as_consented(track, detector, severity)
+        severity = self._as_consented(track, detector, severity, verdict)
         if severity and track.incident is None:
             yield self._begin_change(Event.FIRING, track, self._incident(track, severity, verdict))
         elif severity and track.incident and not track.incident.open:
@@ -264,13 +264,17 @@ class IncidentTracker:
             incident = self._weighing.weighed(track, incident)
             yield self._begin_change(Event.FIRING, track, incident.replace(latest=""))
 
-    def _as_consented(self, track: Track, detector: Declaration, severity: Severity) -> Severity:
+    def _as_consented(
+        self, track: Track, detector: Declaration, severity: Severity, verdict: Verdict
+    ) -> Severity:
         """Return how bad a finding may be called: one about an outcome that looks well as a whole informs."""
         incident = track.incident
         told = incident.severity if incident is not None and incident.open else Severity.INFO
         asks = detector.needs_consent and severity > max(told, track.withheld)
-        if asks and not self._consent.is_given(track.key.stream, track.key.attempt):
-            track.withheld = severity
+        if asks:
+            onset = onset_of(verdict, track.step, track.time)["onset_step"]
+            is_given = self._consent.is_given(verdict.key.stream, verdict.key.attempt, onset)
+            track.withheld = track.withheld if is_given else severity
         return min(severity, Severity.INFO) if severity <= track.withheld else severity
 
     def _consented_to(self, opinion: Verdict, merge: VerdictMerge) -> Iterator[Change]:
@@ -280,11 +284,11 @@ class IncidentTracker:
             (track, incident)
             for track, incident in self._open()
             if track.withheld and (track.key.stream, track.key.attempt) == (key.stream, key.attempt)
+            if self._consent.is_given(key.stream, key.attempt, incident.onset_step)
         ]
-        if not withheld or not self._consent.is_given(key.stream, key.attempt):
-            return
         for track, incident in withheld:
             merge.advance_to(track.key, sort_key(opinion))
+            self._latest.forget(track.key)
             paged = self._weighing.weighed(track, incident).replace(
                 severity=track.withheld,
                 state=State.ESCALATED,

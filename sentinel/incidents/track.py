@@ -192,6 +192,10 @@ class Latest:
         if verdict.severity and self._detectors[verdict.key.detector].cause is not Cause.CRASH:
             self._newest[verdict.key, verdict.variant] = verdict
 
+    def forget(self, key: Key) -> None:
+        """Forget the findings of a key that a message is about to tell anew."""
+        self._newest = {newest: verdict for newest, verdict in self._newest.items() if newest[0] != key}
+
     def update(self, tracks: Mapping[Key, Track]) -> None:
         """Write the numbers of these findings into the open incidents, if they are of the same variant."""
         for (key, variant), verdict in self._newest.items():

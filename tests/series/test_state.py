@@ -36,7 +36,7 @@ FORM = {
         "points moves turns direction still_points low high top last",
         "key index step time streak last_step last_time findings clean alone before_lost final look interim "
         "doubts doubt_until limits withheld incident",
-        "stream tag attempt opinion",
+        "stream tag attempt step opinion",
     )
 }
 
