@@ -3,7 +3,8 @@
 The model then learns on: its gradients are no larger than before, and its accuracy comes back, or most of it
 is kept. After a divergence that does not last. Where a log lacks one of the two, nothing is excused, unless
 an accuracy of held-out data that is measured in nearly every row has kept all of its gain: then the loss has
-become another one. So it has while the loss of held-out data reaches a new best.
+become another one. A loss that stays high has, too, while that of held-out data reaches a new best; a spike
+does that no harm.
 """
 
 import polars as pl
@@ -75,7 +76,7 @@ def with_harder_task(points: pl.LazyFrame, *, norm_rows: int = LATELY) -> pl.Laz
         points.with_columns(accuracy=accuracy)
         .with_columns(**{name: recent_median(of, LEVEL, at_least=LEVEL) for name, of in levels.items()})
         .with_columns(**{name: seen_max(of, 10 * LATELY, 10 * LATELY) for name, of in bests.items()})
-        .with_columns(**{EXCUSED: harder | (_holds() | _generalises_on()).fill_null(value=False)})
+        .with_columns(**{EXCUSED: harder | _holds().fill_null(value=False)})
     )
 
 
@@ -90,9 +91,10 @@ def _holds() -> pl.Expr:
     return (is_measured.rolling_sum(LEVEL).over(SERIES) >= MEASURED) & is_gain & (kept > HOLDS * gain)
 
 
-def _generalises_on() -> pl.Expr:
+def generalises_on() -> pl.Expr:
     """Return whether the loss of held-out data was measured lately, and is below all that it was before."""
     loss = pl.col(Signal.EVAL_LOSS)
     is_measured = (loss != loss.shift(1).over(SERIES)).cast(pl.Int32)
     lowest_before = seen_min(Signal.EVAL_LOSS, 10 * LATELY, 10 * LATELY).shift(LATELY).over(SERIES)
-    return (is_measured.rolling_sum(LATELY, min_samples=1).over(SERIES) > 0) & (loss < lowest_before)
+    is_recent = is_measured.rolling_sum(LATELY, min_samples=1).over(SERIES) > 0
+    return (is_recent & (loss < lowest_before)).fill_null(value=False)

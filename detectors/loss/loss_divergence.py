@@ -26,10 +26,11 @@ the sequence length.
 A harder stage of a curriculum, another data set, longer sequences, a changed objective or a high learning
 rate after a warm restart lift the loss without a fault; of 32 trainings with cosine restarts up to the edge
 two rang. Where the accuracy comes back or keeps half of its gain, and the gradient norm is at most twice that
-of before, the task became harder and nothing is said. Beside rewards the rule is silent, since there the loss
-follows the policy, and below a hundredth of the start, where nothing is left to learn. A critic's loss grows
-with the square of the returns, so it may grow where the reward does. A moving average of the loss that starts
-at 0 climbs to its level: of it, only levels to which it fell count as the best.
+of before, the task became harder and nothing is said; nor while the loss of held-out data reaches new bests.
+Beside rewards the rule is silent, since there the loss follows the policy, and below a hundredth of the
+start, where nothing is left to learn. A critic's loss grows with the square of the returns, so it may grow
+where the reward does. A moving average of the loss that starts at 0 climbs to its level: of it, only levels
+to which it fell count as the best.
 
 ## Source
 Catalogue L6, O19, O9, GE. Thresholds are measured (`measurements/figures.md`). The standard error allows for
@@ -46,7 +47,7 @@ import polars as pl
 from sentinel.detectors.api import CRITICAL, WARNING, Cause, Maturity, Variant, detector
 from sentinel.detectors.loss.causes_of_rise import MEASURES, clues
 from sentinel.detectors.loss.critics import CRITIC, is_lost, leapt, with_critic
-from sentinel.detectors.loss.harder_task import COMPANIONS, with_harder_task
+from sentinel.detectors.loss.harder_task import COMPANIONS, generalises_on, with_harder_task
 from sentinel.detectors.loss.levels import LEVELS, MANY, RISE, WINDOWS, with_rise
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX
 from sentinel.detectors.signals import Signal
@@ -130,7 +131,7 @@ def loss_divergence(
         found={
             "diverged": ~of_critic
             & far
-            & ~pl.col(EXCUSED)
+            & ~(pl.col(EXCUSED) | generalises_on())
             & pl.when(few).then(apart).otherwise(sure & stayed & ~pl.col("returns")),
             "critic": of_critic & is_lost(),
             "leapt": of_critic & leapt(),

@@ -51,6 +51,9 @@ ENOUGH = 2
 MIN_SHARE_OF_STEPS = 0.3
 """Of a run, that an attempt of few points which goes on from a resume has to cover, or it is no course."""
 
+BARELY = 0.1
+"""Of an attempt's steps: how many the one before it may have, if it began as good as anew."""
+
 FALLEN = 1 / 4
 """Of what a series lost of its best: from there on a point is bad."""
 
@@ -83,10 +86,16 @@ class RowArrays(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def resumed(self) -> Mapping[int, bool]:
-        """Whether the attempt of each series goes on from a resume."""
+        """Whether the attempt of each series goes on from a resume, by its own rows."""
         first = self.frame.lazy().filter(pl.col(INDEX) <= FIRST_INTERVALS)
-        goes_on = (pl.col(INDEX) < 0) | was_resumed().fill_null(value=False)
+        goes_on = was_resumed().fill_null(value=False)
         return dict(first.group_by(SERIES).agg(goes_on.any()).collect(engine="in-memory").iter_rows())
+
+    @cached_property
+    def last_step_before(self) -> Mapping[int, int]:
+        """The last step of the attempt before, of each series that may go on with it."""
+        is_before = self.index < 0
+        return dict(zip(self.series[is_before].tolist(), self.step[is_before].tolist(), strict=True))
 
     @cached_property
     def first_step(self) -> Mapping[int, int]:
@@ -345,7 +354,16 @@ def _is_short_tail(points: RowArrays, last_row: _Row) -> bool:
     """Return whether an attempt of few points that goes on from a resume covers little of the run so far."""
     covers = last_row[STEP] - points.first_step.get(last_row[SERIES], 0)
     is_short = last_row[INDEX] + 1 < FEW_POINTS and bool(covers < MIN_SHARE_OF_STEPS * last_row[STEP])
-    return is_short and points.resumed[last_row[SERIES]]
+    return is_short and _began_trained(points, last_row)
+
+
+def _began_trained(points: RowArrays, last_row: _Row) -> bool:
+    """Return whether an attempt goes on from a resume. A far shorter attempt before it, whose end it does not
+    go on from, has taught it next to nothing.
+    """
+    series = last_row[SERIES]
+    trained = last_row[STEP] - points.first_step.get(series, 0)
+    return points.resumed[series] or bool(points.last_step_before.get(series, 0) > BARELY * trained)
 
 
 def _standings(last_row: _Row) -> dict[str, float]:
@@ -365,7 +383,7 @@ def _may_yet_leave(points: RowArrays, last_row: _Row, card: Card, role: Role) ->
     """
     was_evaluated = role is Role.METRIC and last_row[INDEX] + 1 >= ENOUGH * card.over.least_points
     plan = 0.0 if last_row[ENDED] and was_evaluated else last_row[PLAN] or 0.0
-    is_no_start = points.resumed[last_row[SERIES]] and not card.asks_forest
+    is_no_start = _began_trained(points, last_row) and not card.asks_forest
     return last_row[STEP] < MIN_PROGRESS * plan or is_no_start
 
 

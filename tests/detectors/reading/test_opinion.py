@@ -148,6 +148,11 @@ def test_the_first_row_of_a_resume_is_no_start():
     assert variants("reward-stagnation", Signal.REWARD, FLAT, first=50_000) == set()
 
 
+def test_a_far_shorter_attempt_before_is_no_resume():
+    assert variants("reward-stagnation", Signal.REWARD, FLAT[:3], FLAT) == {"reward-never-left-its-start"}
+    assert variants("reward-stagnation", Signal.REWARD, FLAT[:-50], FLAT[:50]) == set()
+
+
 def test_a_card_yields_to_another_one():
     fell = np.r_[np.full(40, 0.0), np.linspace(0, -200, 60), np.full(50, -200.0)] + NOISE
     assert variants("reward-collapse", Signal.REWARD, fell)
