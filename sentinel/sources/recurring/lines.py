@@ -21,7 +21,6 @@ from sentinel.sources.recurring.arrays import Arrays
 from sentinel.sources.recurring.blocks import Blocks
 from sentinel.sources.recurring.column_names import ColumnNames
 from sentinel.sources.recurring.drawn_bars import DrawnBars
-from sentinel.sources.recurring.histories import epochs_of
 from sentinel.sources.recurring.meters import Meters
 from sentinel.sources.recurring.part_tables import PartTables
 from sentinel.sources.recurring.plans import planned_epochs, settings_in
@@ -65,7 +64,6 @@ class RecurringLines:
         self._tables = PartTables(list(state.get("parts", [])))
         self._reports = Reports(state.get("report", {}))
         self._arrays = Arrays(state.get("in_array", False))
-        self._has_histories: bool = state.get("has_histories", False)  # and no line of an epoch by itself
         self._line: int = state.get("line", 0)
         self._last_step: int | None = state.get("last_step")
         self._counted: bool = state.get("counted", False)  # whether a line told that step
@@ -88,7 +86,6 @@ class RecurringLines:
             "parts": self._tables.parts,
             "report": self._reports.memory(),
             "in_array": self._arrays.is_open,
-            "has_histories": self._has_histories,
             "line": self._line,
             "last_step": self._last_step,
             "counted": self._counted,
@@ -123,8 +120,6 @@ class RecurringLines:
             line = line[end.end() :]
         if self._has_form(line, is_redrawn):
             return
-        if self._read_history(line):
-            return
         beside = self._arrays.read(line)
         if beside is None:
             return
@@ -133,16 +128,6 @@ class RecurringLines:
             return
         for text in self._wrapped.read(reported):
             self._read_text(text, is_redrawn)
-
-    def _read_history(self, line: str) -> bool:
-        """Take the epochs of the history that a line holds, where none was printed by itself before."""
-        if self._last_step is not None and not self._has_histories:
-            return False
-        epochs = [*epochs_of(line)]
-        for text in epochs:
-            self._read_text(text, False)
-        self._has_histories |= bool(epochs)
-        return bool(epochs)
 
     def _has_form(self, line: str, is_redrawn: bool) -> bool:
         """Take the numbers of a line that has a form which a person named. True if it has one."""

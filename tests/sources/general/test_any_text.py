@@ -305,19 +305,6 @@ def test_the_epoch_may_stand_behind_a_point():
     assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
 
 
-def test_a_history_that_a_line_holds_is_read_epoch_by_epoch():
-    history = "{'loss': [0.7, 0.5, 0.25], 'val_loss': [0.75, 0.5, 0.5]}"
-    one = [("val_loss", 1, 0.75), ("val_loss", 2, 0.5), ("val_loss", 3, 0.5)]
-    assert _values_of("val_loss", history) == one
-    assert _values_of("val_loss", history, "# 32 units", f"History: {history}") == [*one, *one]
-    epochs = [f"Epoch {n} - loss: {1 / n}" for n in range(1, 4)]
-    assert one[0] not in _values_of("val_loss", *epochs, history)
-
-
-def _values_of(name, *lines):
-    return [point for point in points_of(*lines) if point[0] == name]
-
-
 def test_columns_between_strokes_behind_a_percent_sign_are_no_bar():
     lines = [
         f"Epoch {n}/9 | Train Acc: 5{n}.5% | Val Loss: 0.{n} | Val Acc: 6{n}.5% | 3s" for n in range(1, 6)
