@@ -21,7 +21,7 @@ from sentinel.detectors.stats import (
     start_quantile,
 )
 
-COMPANIONS = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.EVAL_LOSS, Signal.GRAD_NORM)
+COMPANIONS = (Signal.ACCURACY, Signal.EVAL_ACCURACY, Signal.GRAD_NORM)
 """What a rule that asks has to list in ``uses``."""
 
 LEVEL = 5
@@ -92,7 +92,10 @@ def _holds() -> pl.Expr:
 
 
 def generalises_on() -> pl.Expr:
-    """Return whether the loss of held-out data was measured lately, and is below all that it was before."""
+    """Return whether the loss of held-out data was measured lately, and is below all that it was before.
+
+    A rule that asks has to list that loss in ``uses``, too.
+    """
     loss = pl.col(Signal.EVAL_LOSS)
     is_measured = (loss != loss.shift(1).over(SERIES)).cast(pl.Int32)
     lowest_before = seen_min(Signal.EVAL_LOSS, 10 * LATELY, 10 * LATELY).shift(LATELY).over(SERIES)

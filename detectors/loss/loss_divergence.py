@@ -69,7 +69,7 @@ LOST = 9.0  # it rose so far: to ten times its best
 
 @detector(
     judges=(Signal.LOSS, Signal.VALUE_LOSS, Signal.PREFERENCE_LOSS),
-    uses=(*ELSE, *COMPANIONS, Signal.LEARNING_RATE),
+    uses=(*ELSE, *COMPANIONS, Signal.EVAL_LOSS, Signal.LEARNING_RATE),
     history=LEVELS,
     at_end=True,
     at_interims=True,

@@ -147,7 +147,7 @@ def reward_collapse(
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
-        early=(acted_at_random_lately(ROWS) | waits) & ~pl.col(ENDED),
+        early=acted_at_random_lately(ROWS) | waits,
         **{EXCUSED: may_yet_learn() | is_of_few_episodes() | waits},
     )
     measured = with_blocks(context, MEASURES, levels, every=1, at_least=LEAST).with_columns(

@@ -35,9 +35,9 @@ from sentinel.detectors.schema import (
     VARIANT,
 )
 from sentinel.detectors.stats import first_of_mostly
-from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict, finite_or_none
+from sentinel.incidents.verdict_merge import Key, Onset, Segment, Verdict
 from sentinel.series.history import Window
-from sentinel.series.rows import Rows
+from sentinel.series.rows import Rows, finite_or_none
 from sentinel.series.stream import SeriesRows
 from sentinel.series.windows import frame, is_due
 

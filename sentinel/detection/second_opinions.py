@@ -9,7 +9,8 @@ from functools import cache, partial
 from sentinel.common.errors import is_defect
 from sentinel.detectors.api import Detector
 from sentinel.detectors.reading.cards import second_opinions
-from sentinel.incidents.verdict_merge import Key, Segment, Verdict, finite_or_none
+from sentinel.incidents.verdict_merge import Key, Segment, Verdict
+from sentinel.series.rows import finite_or_none
 from sentinel.series.stream import SeriesRows
 
 LEAST_POINTS = 8
@@ -24,16 +25,19 @@ def opinions(
 ) -> Iterator[tuple[SeriesRows, Segment]]:
     """Yield what the forest says of the outcomes among new rows, each once, for the `IncidentTracker`."""
     asked = {
-        (series.run, series.stream, series.attempt, series.tag, series.window.end): (
-            series,
-            _verdict(series, detector, failed),
-        )
+        _moment(series): (series, _verdict(series, detector, failed))
         for series in new_rows
         if (series.window.interim or series.window.ended) and series.window.end >= LEAST_POINTS
         if (detector := _detector(series)) is not None
     }
     for series, verdict in asked.values():
         yield series, (verdict,)
+
+
+def _moment(series: SeriesRows) -> tuple[str, str, int, str, int, bool]:
+    """Return what tells the moment of an opinion from others. The end of a run may be an interim as well."""
+    window = series.window
+    return series.run, series.stream, series.attempt, series.tag, window.end, window.ended
 
 
 def _detector(series: SeriesRows) -> Detector | None:

@@ -270,11 +270,10 @@ class IncidentTracker:
         """Return how bad a finding may be called: one about an outcome that looks well as a whole informs."""
         incident = track.incident
         told = incident.severity if incident is not None and incident.open else Severity.INFO
-        asks = detector.needs_consent and severity > max(told, track.withheld)
-        if asks:
+        if detector.needs_consent and severity > max(told, track.withheld):
             onset = onset_of(verdict, track.step, track.time)["onset_step"]
-            is_given = self._consent.is_given(verdict.key.stream, verdict.key.attempt, onset)
-            track.withheld = track.withheld if is_given else severity
+            if not self._consent.is_given(verdict.key.stream, verdict.key.attempt, onset):
+                track.withheld = severity
         return min(severity, Severity.INFO) if severity <= track.withheld else severity
 
     def _consented_to(self, opinion: Verdict, merge: VerdictMerge) -> Iterator[Change]:
@@ -288,17 +287,19 @@ class IncidentTracker:
         ]
         for track, incident in withheld:
             merge.advance_to(track.key, sort_key(opinion))
+            severity = track.withheld
+            track.withheld = Severity.CLEAN
+            if track.clean and not track.stays:
+                continue  # it pages when it is found again
             self._latest.forget(track.key)
             paged = self._weighing.weighed(track, incident).replace(
-                severity=track.withheld,
+                severity=severity,
                 state=State.ESCALATED,
                 fired_step=opinion.step,
                 fired_time=opinion.time,
                 latest="",
             )
-            track.withheld = Severity.CLEAN
-            if track.stays or not track.clean:  # else it pages when it is found again
-                yield self._begin_change(Event.ESCALATED, track, paged)
+            yield self._begin_change(Event.ESCALATED, track, paged)
 
     def _has_open_effect(self, incident: Incident | None) -> bool:
         """Return whether an incident that this one explains is the same problem and still open, so that this

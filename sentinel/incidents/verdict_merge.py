@@ -5,7 +5,6 @@ Such rows are counted together. The result is the same as if each row were judge
 """
 
 import heapq
-import math
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,11 +37,6 @@ Limits = tuple[float | None, float | None]
 
 Opinion = Callable[[], float | None]
 """Works out the share of healthy runs that look better to the forest; None where it says nothing."""
-
-
-def finite_or_none(time: float) -> float | None:
-    """Return a time, or None for one that is not known."""
-    return float(time) if math.isfinite(time) else None
 
 
 def _unknown() -> Onset | None:

@@ -1,5 +1,6 @@
 """Rows of a series, and the last ones of a growing series in little memory."""
 
+import math
 from collections.abc import Sequence
 from functools import cache
 from typing import Any, Self
@@ -104,6 +105,11 @@ def padded(parts: Sequence[Floats]) -> Floats:
             for part in parts
         ]
     )
+
+
+def finite_or_none(time: float) -> float | None:
+    """Return the time of a row, or None for one that is not known."""
+    return float(time) if math.isfinite(time) else None
 
 
 class RowBuffer:

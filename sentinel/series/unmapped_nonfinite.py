@@ -40,7 +40,8 @@ MIN_BROKEN_OF_OTHERS = 10
 
 MIN_FINITE_BEFORE = 3
 """Finite points that such a number has to have before. What is NaN from the start was never measured, or is
-measured from time to time."""
+measured from time to time.
+"""
 
 _NOT_ALWAYS_MEASURED = -(1 << 62)  # finite points of such a number: none are ever enough
 

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel.detectors.api import Severity
@@ -116,6 +116,7 @@ def test_others_do_not_wait():
 
 
 @pytest.mark.slow
+@example([("w", WELL), ("w", None), ("w", None), (".", None), (".", ILL)])
 @given(st.lists(st.tuples(st.sampled_from("ww.c"), st.sampled_from([None, None, WELL, ILL])), min_size=1))
 def test_it_does_not_depend_on_polls(log):
     line = "".join(mark for mark, _ in log)
