@@ -1,5 +1,6 @@
 """A JSON document of any shape, rewritten as a whole at each save, or a file with one on each line."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,17 @@ import orjson
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.json import tree
-from sentinel.sources.json.documents import is_complete
+from sentinel.sources.json.documents import SETTINGS_KEYS, is_complete, stated_settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
-from sentinel.sources.readers.plain import plain_text
+from sentinel.sources.readers.plain import flat, plain_text
+from sentinel.sources.readers.words import counter
 
 MAX_DOCUMENT = 32 << 20
 """Bytes of a document."""
+
+_EPISODES = ("max_episodes", "num_episodes", "n_episodes", "total_episodes", "episodes")
+"""Settings that say how many episodes there will be."""
 
 MAX_SERIES = 1024
 """Series of a document; further ones are not read."""
@@ -71,13 +76,30 @@ class DocumentLog(msgspec.Struct, frozen=True):
             name not in series or series[name][0] < len(each.values) for name, each in document.items()
         )
         state = {"newest": None if more else newest, "series": series, "restarts": [*restarts]}
-        return PollResult(state, chunks, more=more)
+        return PollResult(state, chunks, more=more, config=_settings(data, [*document.values()]))
 
 
 def _goes_on(series: tree.Series, read_mark: Sequence[Any]) -> bool:
     """Return whether a series still has the last point that was read of it."""
     last_index = int(read_mark[0]) - 1
     return last_index < len(series.values) and _entry_fingerprint(series, last_index) == [*read_mark[1:3]]
+
+
+def _settings(data: bytes, all_series: Sequence[tree.Series]) -> Mapping[str, Any]:
+    """Return the settings that a document states beside its series, and as the plan how many episodes there
+    will be, if its rows count these.
+    """
+    if not any(f'"{key}"'.encode() in data for key in SETTINGS_KEYS):
+        return {}
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    stated = flat(stated_settings(document)) if isinstance(document, dict) else {}
+    episodes = next((value for name, value in stated.items() if name.lower() in _EPISODES), None)
+    if episodes is None or any(counter(each.unit) != "episode" for each in all_series):
+        return stated
+    return {"max_steps": episodes, **stated}
 
 
 def _is_whole(data: bytes) -> bool:

@@ -17,10 +17,13 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.readers.files import open_log, plain_utf_8, version
 from sentinel.sources.readers.plain import JSON
-from sentinel.sources.readers.records import Records
+from sentinel.sources.readers.records import Records, named
 
 LARGEST = 256 << 20
 """Bytes. A larger document is not read. This bounds the memory of a poll."""
+
+SETTINGS_KEYS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
+"""Names of the object in which a record or a document states its settings."""
 
 _CONFLICT = lazy_pattern(
     rb"^<<<<<<<[^\n]*\n(?P<ours>.*?)(?:^=======\s.*?(?:^>>>>>>>[^\n]*\n?|\Z)|\Z)", re.DOTALL | re.MULTILINE
@@ -44,6 +47,12 @@ def is_complete(data: bytes) -> bytes:
     """
     data = plain_utf_8(data)
     return _CONFLICT.sub(lambda conflict: conflict["ours"], data)
+
+
+def stated_settings(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the settings that a record, or a document, states."""
+    stated = record.get(named(record, SETTINGS_KEYS) or "")
+    return stated if isinstance(stated, dict) else {}
 
 
 def load(path: Path) -> Any:

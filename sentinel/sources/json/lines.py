@@ -24,6 +24,7 @@ import orjson
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue, Run
+from sentinel.sources.json.documents import stated_settings
 from sentinel.sources.json.writers import Writers
 from sentinel.sources.readers.files import open_log, plain_utf_8
 from sentinel.sources.readers.growing import Read, nothing_new, read_lines, unreadable
@@ -47,7 +48,6 @@ _MAX_AT_ONCE = 10_000  # objects of a line, so that a file without line breaks i
 _SNIFFED_LINES = 64
 _LINES_BY_NAME = (".jsonl", ".ndjson")
 _ENDINGS = (*_LINES_BY_NAME, ".json", ".log", ".txt")
-_SETTINGS_KEYS = ("config", "configuration", "hparams", "hyperparameters", "args", "settings")
 _MMENGINE_COPY = lazy_pattern(r"\d{8}_\d{6}\.json")  # of what scalars.json holds
 
 _BLANK = lazy_pattern("[\ufeff\x00 \t\r]+")  # with byte order marks, and the zeros that a power cut leaves
@@ -218,8 +218,8 @@ def _read_json_lines(path: Path, mark: Mapping[str, Any], limit: int) -> Read | 
 
 def _settings_in_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the settings in a record that states nothing else."""
-    stated = record.get(named(record, _SETTINGS_KEYS) or "")
-    if not isinstance(stated, dict) or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
+    stated = stated_settings(record)
+    if not stated or named(record, (*STEP_KEYS, *EPOCH_KEYS)) is not None:
         return {}
     numbers = [name for name, value in record.items() if type(value) in (int, float)]
     return stated if all(name.lower() in TIME_KEYS for name in numbers) else {}

@@ -18,11 +18,11 @@ import msgspec
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Cursor, PollResult, Run, Source
-from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new
+from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new, stated_settings
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
-from sentinel.sources.readers.plain import flattened
+from sentinel.sources.readers.plain import flat, flattened
 from sentinel.sources.readers.records import named
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
 from sentinel.sources.readers.two_readers import TwoReaders
@@ -90,9 +90,13 @@ class JsonLog(msgspec.Struct, frozen=True):
             return refusal(cursor, newest, error.complaint)
         if document is None:
             return PollResult({**cursor, "newest": newest})
-        plan = settings(document) if isinstance(document, dict) and "log_history" in document else {}
+        plan = _settings_of(document) if isinstance(document, dict) else {}
         new_cursor, chunks, more = parse_new(cursor, _document_entries(document), limit, self.path.name, {})
         return PollResult({**new_cursor, "newest": None if more else newest}, chunks, more=more, config=plan)
+
+
+def _settings_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    return settings(document) if "log_history" in document else flat(stated_settings(document))
 
 
 def _document_entries(document: Any) -> Sequence[Any]:
@@ -101,11 +105,8 @@ def _document_entries(document: Any) -> Sequence[Any]:
     wrapped = document.get(named(document, _WRAPPERS) or "")
     if isinstance(wrapped, list) and any(isinstance(entry, dict) for entry in wrapped):
         return wrapped
-    if isinstance(wrapped, dict):
-        document = wrapped
-    columns = {
-        name: values for name, values in flattened(_with_lists(document)).items() if type(values) is list
-    }
+    below = _columns(wrapped) if isinstance(wrapped, dict) else {}
+    columns = below or _columns(document)  # as final figures may lie below such a name, too
     length = max(map(len, columns.values()), default=0)
     whole = [name for name, values in columns.items() if len(values) == length]
     sparse = {name for name in whole if _is_measured_now_and_then(columns[name])}
@@ -118,6 +119,11 @@ def _document_entries(document: Any) -> Sequence[Any]:
         }
         for row in rows
     ]
+
+
+def _columns(document: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists below a document by their names."""
+    return {name: values for name, values in flattened(_with_lists(document)).items() if type(values) is list}
 
 
 def _is_measured_now_and_then(column: Sequence[Any]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.printed_numbers import MAX_STEP, number
+from sentinel.sources.readers.records import MAY_BE_LENGTHS
 from sentinel.sources.readers.splits import ONLY_A_PART
 from sentinel.sources.readers.words import counter, says_metric
 
@@ -310,7 +311,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[Series]
         if key is not None and _is_number(flat.get(key)):
             step = _step(flat[key], step)
         for name, value in flat.items():
-            if name == key or counter(name.rsplit("/", 1)[-1]) or not _is_number(value):
+            if name == key or counter(_last_part(name)) or not _is_number(value):
                 continue
             if name not in series:
                 if len(series) >= MAX_SERIES:
@@ -340,15 +341,30 @@ def _flat(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str
 
 
 def _counting_key(rows: Sequence[Mapping[str, Any]]) -> str | None:
-    best: str | None = None
+    """Return the name of what counts the rows: the most telling one, but for lengths of episodes that others
+    count.
+    """
     order = ("step", "episode", "epoch", "count", "batch", "frame")
-    rank = len(order)
-    for name, value in _flat(rows[0], "", 0):
-        kind = counter(name.rsplit("/", 1)[-1])
-        if kind and _is_number(value) and _float(value).is_integer() and order.index(kind) < rank:
-            best = name
-            rank = order.index(kind)
-    return best
+    ranks = {
+        name: order.index(kind)
+        for name, value in _flat(rows[0], "", 0)
+        if (kind := counter(_last_part(name))) and _is_number(value) and _float(value).is_integer()
+    }
+    names = sorted(ranks, key=lambda name: ranks[name])
+    others = [name for name in names if _last_part(name).lower() not in MAY_BE_LENGTHS]
+    if names and others and names[0] not in others and not _grows(_cells(rows, names[0])):
+        return others[0]
+    return names[0] if names else None
+
+
+def _last_part(name: str) -> str:
+    return name.rsplit("/", 1)[-1]
+
+
+def _cells(rows: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    """Return the numbers of a name in all rows."""
+    cells = (dict(_flat(row, "", 0)).get(name) for row in rows)
+    return [cell for cell in cells if _is_number(cell)]
 
 
 def _steps_beside(node: Mapping[str, Any]) -> list[int] | None:

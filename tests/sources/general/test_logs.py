@@ -487,6 +487,14 @@ DOCUMENTS = {
         },
         ("val/total", 3, "2.0"),
     ),
+    "episodes of which it is told how long they were": (
+        "training_metrics.json",
+        {
+            "training": [{"episode": n, "reward": n / 4, "steps": 40 - 3 * (n % 3)} for n in range(9)],
+            "validation": [{"episode": n, "mean_reward": n / 8} for n in (0, 4, 8)],
+        },
+        ("training/reward", 8, "2.0"),
+    ),
     "a list of numbers": ("losses.json", [1.0, 0.5, 0.25, 0.125], ("losses", 4, "0.125")),
     "clients": (
         "history.json",
@@ -502,6 +510,22 @@ def test_a_document_of_an_own_loop_is_read(tmp_path, name):
     (tmp_path / file).write_text(json.dumps(document))
     points = [point for point in read(tmp_path) if point[0] == last[0]]
     assert points[-1] == last
+
+
+@pytest.mark.parametrize(
+    ("counts", "stated", "settings"),
+    [
+        ("epoch", {"epochs": 20}, {"epochs": 20}),
+        ("episode", {"max_episodes": 500}, {"max_episodes": 500, "max_steps": 500}),
+        ("step", {"num_episodes": 500}, {"num_episodes": 500}),
+    ],
+)
+def test_a_document_states_its_settings(tmp_path, counts, stated, settings):
+    rows = [{counts: n, "reward": n / 4} for n in range(1, 9)]
+    document = {"config": stated, "training": rows, "validation": rows[::4]}
+    (tmp_path / "training_metrics.json").write_text(json.dumps(document))
+    (run,) = discover([tmp_path]).runs
+    assert dict(run.source.poll({}, 10**6).config) == settings
 
 
 def test_a_document_that_grows_gives_what_is_new(tmp_path):

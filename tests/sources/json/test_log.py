@@ -94,6 +94,14 @@ def test_the_forms_of_documents(tmp_path):
         assert reader.batch.config == ({"max_steps": 20} if i == 1 else {})
 
 
+def test_settings_and_final_figures_beside_the_columns(tmp_path):
+    document = {"train_losses": [3.0, 2.0], "metrics": {"psnr": 28.5}, "config": {"epochs": 2, "sizes": [4]}}
+    (tmp_path / "history.json").write_text(json.dumps(document))
+    reader = Reader(tmp_path).poll()
+    assert reader.points == [("train_losses", 1, "3.0"), ("train_losses", 2, "2.0")]
+    assert reader.batch.config == {"epochs": 2, "sizes.0": 4}
+
+
 def test_parts_of_a_training_by_name(tmp_path):
     document = {"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}
     (tmp_path / "log.json").write_text(json.dumps(document))
