@@ -34,6 +34,7 @@ _OF_UPDATES = frozenset(
 )
 """What only the updates of a policy have; a loss beside it is theirs."""
 
+_ADVANTAGES = frozenset({"advantage", "advantages"})
 _OF_ACTIONS = frozenset({"q", "q value", "q values", "q vals", "td error", "td loss", "q loss"})
 _OF_BOXES = frozenset({"box", "giou", "ciou", "box loss"})
 _OF_EPISODES = frozenset({"l", "eps", "epsilon"})
@@ -66,6 +67,7 @@ _DISCRIMINATORS = frozenset(
 )
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
 _RATINGS = frozenset({"elo", "rating"})
+_LOSS = "loss"
 _WON = "wins"
 _LOST = "losses"
 _OF_AUTOENCODERS = frozenset({"kl", "kld", "kl loss", "kl divergence"})
@@ -493,6 +495,22 @@ def _losses_of_agents(all_series: Sequence[Series], roles: Roles) -> Iterator[tu
             )
 
 
+def weighs_advantages(all_series: Sequence[Series]) -> bool:
+    """Return whether advantages are logged, with which the gradient of a policy weighs its actions."""
+    return any(series.reading.name in _ADVANTAGES for series in all_series)
+
+
+def _losses_of_policies(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a loss beside advantages, whose level says nothing. What the policy costs is no loss of it."""
+    if not weighs_advantages(all_series):
+        return
+    for series in all_series:
+        role = roles.get(series.key)
+        if role is not None and role.kind is Kind.TRAINING_LOSS and _LOSS in series.reading.words:
+            why = "the loss of a policy, beside advantages"
+            yield series.key, replace(role, kind=Kind.INNER, source=Source.COMPANY, why=why)
+
+
 def _losses_of_equations(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield a plain total beside the residuals of equations and of their boundaries, which is their loss, and
     the residuals as its terms.
@@ -801,6 +819,7 @@ _RULES: Sequence[Rule] = (
     _splits_by_rows,
     _parts_of_the_data_alone,
     _losses_of_agents,
+    _losses_of_policies,
     _losses_of_adversaries,
     _results_of_participants,
     _never_measured_twice,

@@ -16,6 +16,7 @@ from sentinel.series.roles.company import (
     rates_players,
     results_of_participants,
     values_actions,
+    weighs_advantages,
 )
 from sentinel.series.roles.names import companion_of, table
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
@@ -97,6 +98,7 @@ def corrections(
     }
     roles = roles_of(all_series, stated)
     is_of_actions = values_actions(all_series)
+    is_weighed = weighs_advantages(all_series)
     for series in all_series:
         role = roles.get(series.key)
         signal = signals.get(series.tag)
@@ -105,7 +107,9 @@ def corrections(
         if series.tag in result or (is_beside_others and _is_one_of_several(series, role)):
             continue
         is_of_agent = is_beside_reward and signal is Signal.LOSS and Signal.VALUE_LOSS not in present
-        if is_of_agent or _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
+        if signal is Signal.LOSS and role.kind is Kind.INNER and is_weighed:
+            result[series.tag] = None if Signal.POLICY_LOSS in present else Signal.POLICY_LOSS
+        elif is_of_agent or _is_value_loss(series, role, signal, present, is_of_actions=is_of_actions):
             result[series.tag] = Signal.VALUE_LOSS
         elif signal is Signal.ACCURACY and _is_held_out_metric(role) and Signal.EVAL_ACCURACY not in present:
             result[series.tag] = Signal.EVAL_ACCURACY

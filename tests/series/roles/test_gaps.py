@@ -205,6 +205,8 @@ def test_any_cut_gives_the_same_signals(
         ("loss epsilon episode_reward", "loss", Signal.VALUE_LOSS),
         ("loss reward", "loss", Signal.POLICY_LOSS),
         ("loss val_loss", "loss", Signal.LOSS),
+        ("Loss Cost Advantage", "Loss", Signal.POLICY_LOSS),
+        ("Loss Cost Advantage", "Cost", Signal.LOSS),
         ("TrainAccuracy accuracy loss", "accuracy", Signal.EVAL_ACCURACY),
         ("accuracy loss", "accuracy", Signal.ACCURACY),
         ("train_loss loss accuracy", "loss", Signal.EVAL_LOSS),

@@ -133,6 +133,13 @@ def _role(tag: str, *series: Series) -> Role | None:
     return roles_of(series, {}).get(("", tag))
 
 
+def test_a_loss_beside_advantages_is_that_of_a_policy_and_its_costs_are_judged() -> None:
+    row = (_series("Loss", -3.8, 11.7, 44.0), _falling("Cost", 3), _series("Advantage", 0.1, -0.4, 0.0))
+    assert (role := _role("Loss", *row)) is not None
+    assert role.kind is Kind.INNER
+    assert _outcome(*row).tag == "Cost"
+
+
 @pytest.mark.parametrize(
     ("tags", "kind", "measure", "direction"),
     [
