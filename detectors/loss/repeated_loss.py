@@ -20,7 +20,7 @@ training: an average (EMA) that is not updated, or adapters that were not loaded
 A training on one full batch repeats itself once its learning rate is zero. One that converges moves less and
 less before it rests, so the noise just before must be 0.01 % of the loss. A loss that is logged with five
 digits or fewer repeats itself when its changes become smaller than the last digit, so its noise must have
-been 20 times the smallest change that was seen.
+been 20 times the smallest change that was seen, and not both of its last two changes as small as that.
 
 ## Source
 Catalogue O25, O3, O2, O20. A repeat by chance has a probability of less than 1/20, so 20 of them have none.
@@ -44,6 +44,7 @@ PAUSES = 10  # times the longest pause before: a loss that is computed seldom pa
 DIGITS = 1e4  # of a loss of one digit before the point: with more than five, equal numbers are the same ones
 LEVELS = 20  # smallest changes that the noise must span otherwise
 MIN_NOISE = 1e-4  # of the loss, just before it rests
+DIGIT = 1.5  # smallest changes: both of the last ones before a rest by rounding are smaller
 ABOVE = 1 / 0.99  # times the best level, from which on `loss-plateau` tells of a loss that rests
 NOISE = 10  # points that tell the noise
 ROUNDED = 1e-6  # how far a number of few digits may be from a whole one
@@ -92,6 +93,10 @@ def repeated_loss(
             pause=pl.when(moves).then(still.shift(1)).over(SERIES),
             moving=pl.when(moves).then("noise").forward_fill(REACH).over(SERIES),
             begun=pl.when(moves).then(STEP).forward_fill(REACH).over(SERIES),
+            moved=pl.when(moves)
+            .then(pl.max_horizontal("change", pl.col("change").shift(1)))
+            .forward_fill(REACH)
+            .over(SERIES),
         )
         .with_columns(
             pauses=seen_max("pause", REACH, REACH),
@@ -109,7 +114,8 @@ def repeated_loss(
         measured,
         judged={
             SkipReason.FEW_POINTS: pl.col(INDEX) >= MOVED,
-            SkipReason.VARIATION: pl.col("moving") > least_noise,
+            SkipReason.VARIATION: (pl.col("moving") > least_noise)
+            & (pl.col("fine") | (pl.col("moved") > DIGIT * pl.col("smallest"))),
         },
         found={"training": is_training & long & ~is_left_to_loss_plateau, "evaluation": ~is_training & long},
         onset=pl.col("begun"),
