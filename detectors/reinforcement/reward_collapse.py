@@ -7,7 +7,8 @@ three quarters of what the run had gained are lost. A language model begins with
 something, so it is also judged where it falls as clearly below its own start. What is no language model is
 judged from the 150th point on, because exploration may ruin the reward at first; from the 1000th if each
 point is a single episode. Nothing is said while a fifth of the actions are random, nor, while the run goes
-on, of a lost gain before a policy has acted mostly by itself for a fifth of its training. A run that is over
+on, of a lost gain before a policy has acted mostly by itself for a fifth of its training; but from 40 points
+on of a reward as far below its start as the best was above it: random actions earned more. A run that is over
 is judged from 40 points on, and also where its last tenth lies below all before by 30 % of the range (each
 single episode of it below nearly all). While it goes on, a fall is told from 40 points on where the run so
 far is judged as a whole: at 40, 60, 80, 120, ... points. A reward that leaps down to 100 times the largest
@@ -84,6 +85,7 @@ BEFORE = 50  # points before it, and
 MIN_BEFORE = 20  # how many suffice
 FAR = 100  # times the largest size of a reward before
 NOW = 10  # rows whose median is a level of today
+BEYOND = 1.0  # times what was gained: so far below its start a policy is worse than none
 LONGER = 1.2  # times the first episodes
 CHEAPER = 0.25  # of what a step first earned or cost: so much more it earns
 BESIDE = Signal.KL, Signal.ENTROPY, Signal.CLIPPED_COMPLETION_RATIO
@@ -147,6 +149,7 @@ def reward_collapse(
         leapt=(highest < -FAR * usual) & (usual > 0),
         moves=moves,
         begun=~was_resumed().fill_null(False),
+        waits=waits,
         early=acted_at_random_lately(ROWS) | waits,
         **{EXCUSED: may_yet_learn() | is_of_few_episodes() | waits},
     )
@@ -158,6 +161,7 @@ def reward_collapse(
     least = scatters * pl.col("scatter")
     gained = pl.col("begun") & (best - start > least)
     worse = now < start - least
+    far_below = now < start - BEYOND * (best - start)
     language = pl.col(Signal.COMPLETION_LENGTH).is_not_null() | pl.col(Signal.ENTROPY).is_not_null()
     explored = _has_explored()
     over = pl.col(ENDED) & has_points(SHORT) & pl.col("begun")
@@ -167,7 +171,8 @@ def reward_collapse(
         measured,
         judged={SkipReason.FEW_POINTS: has_points(LEAST)},
         found={
-            "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored) & ~pl.col("early"),
+            "lost": fell & gained & (pl.col("lost") > most_lost) & (language | explored) & ~pl.col("early")
+            | fell & gained & has_points(SHORT) & far_below & ~pl.col("waits"),
             "leapt": pl.col("leapt"),
             "ends": over & (explored | ends_apart) & (pl.col("below") > most_below),
             "worse": fell & worse & language,
