@@ -283,6 +283,14 @@ def test_a_loss_that_creeps_away_from_its_start_is_not_told_while_it_runs(tmp_pa
     assert first_told(log, "flat-loss-at-init", "never-fell") is None
 
 
+@pytest.mark.parametrize("variant", ["stands-still", "unmoved"])
+def test_a_loss_that_falls_evenly_though_little_is_not_told_without_a_plan(tmp_path, variant):
+    rows = np.arange(160)
+    noise = np.random.default_rng(1).normal(0, 3e-5, 160)
+    log = log_of_epochs(tmp_path / "training.csv", train_loss=9.27 - 1e-4 * rows - 8e-8 * rows**3 + noise)
+    assert first_told(log, "flat-loss-at-init", variant) is None
+
+
 def log_of_batches(log, held_out):
     """Write a log of ten noisy batches an epoch, whose loss falls by 3 % in all, and of what held-out data
     cost after each epoch.

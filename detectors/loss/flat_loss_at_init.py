@@ -29,7 +29,8 @@ weight, and which parameters the optimizer holds. With a gradient norm of zero, 
 
 ## When it is wrong
 Tasks with a long plateau look so, and fine-tuning whose fall the noise hides. While it goes on, one that ends
-lower beside a held-out loss 0.5 % below its first one creeps, and may leave. So the rule waits for 30 % of
+lower beside a held-out loss 0.5 % below its first one creeps, and may leave; so may one without a plan that
+fell by more than its points scatter and goes on falling. So the rule waits for 30 % of
 the plan, or half of that at guessing or without a gradient, but for ten epochs at most in a run that is over:
 who stops early plans far more. Few points may be a trial of some batches. A mean
 average precision or intersection over union of 0.2 is that of a model that was trained before. So is a loss
@@ -105,6 +106,7 @@ CLASSES = (Setting.NUM_CLASSES, Setting.VOCAB_SIZE)  # settings that name the nu
 NEAR = 0.015  # fraction by which a loss may miss that of guessing
 BETTER = 0.01  # fraction below the cost of guessing from which on it has surely left it
 CREEPS = 0.005  # share by which a held-out loss is below its first one when it creeps away from there
+GOES_ON = 0.1  # of its fall, by which its last points are below the level of its last third
 HELD_OUT_FALL = 0.05  # share by which a held-out loss falls beside a training loss that hides what is learnt
 NOISY = 0.09  # share of its start by which single points of a loss scatter, as those of small batches do
 SEEN = 2  # epochs before a loss at the cost of guessing is told of a run that goes on without a plan
@@ -259,7 +261,9 @@ def _grown(least_steps: int) -> pl.Expr:
     is_sure = _is_sure(least_steps) | (pl.col(VARIANT) == "at-chance")
     needed = pl.when((needed == TWICE) & ~is_sure).then(THRICE).otherwise(needed)
     is_short = (pl.col(VARIANT) == "never-fell") & (pl.col("rows") < MIN_ROWS_FOR_THIRDS)
-    return pl.when(is_short & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
+    return (
+        pl.when((is_short | _goes_on_falling()) & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
+    )
 
 
 def _is_clear(least_steps: int) -> pl.Expr:
@@ -287,6 +291,15 @@ def _rests() -> pl.Expr:
 def _creeps() -> pl.Expr:
     """Return whether a loss is at its lowest, or surely lower than it began, and so may be about to leave."""
     return (pl.col(VALUE) <= pl.col("lowest")) | (pl.col("least") > 0).fill_null(False)
+
+
+def _goes_on_falling() -> pl.Expr:
+    """Return whether a loss fell by more than single points of it scatter, if little, and its last points are
+    lower still.
+    """
+    fell_since = pl.col("now") - pl.col("risen") > GOES_ON * (pl.col("start") - pl.col("now"))
+    is_clear = (pl.col("least") > 0) & (pl.col("fall") > pl.col("spread"))
+    return (is_clear & fell_since).fill_null(False)
 
 
 def _is_smooth() -> pl.Expr:

@@ -4,7 +4,7 @@
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,8 @@ def _interims(where: str, content: Any, over: Bar) -> dict[str, Any]:
     if not all(isinstance(value, int | float) and value > 0 for value in times.values()):
         raise CardError(f"{where} must have a number above 0 for {GROWN} and {STAGE}")
     bar = {key: value for key, value in content.items() if key not in times}
-    stricter = {"standing": _bar(where, {"least_points": over.least_points} | bar, over)} if bar else {}
+    whole = {"least_points": over.least_points} | bar
+    stricter = {"standing": _bar(where, whole, over, (*SHARES, *BOUNDS))} if bar else {}
     return {name: float(value) for name, value in times.items()} | stricter
 
 
@@ -111,8 +112,10 @@ def _kind(kinds: Any) -> str:
     return {str: "text", list: "list"}.get(kinds, "number")
 
 
-def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
-    """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``."""
+def _bar(where: str, content: Any, below: Bar | None = None, stricter_by: Iterable[str] = SHARES) -> Bar:
+    """Return a bar; what it needs and what excuses it are asked beside those of the bar ``below``. It pages
+    from more points than that one, or from as many if it is stricter by something.
+    """
     keys = (*NUMBERS, *BOUNDS, *SHARES, LEAST_EPOCHS)
     if not isinstance(content, dict) or not content.keys() <= {*keys}:
         raise CardError(f"{where} has {', '.join(keys)} and nothing else")
@@ -125,7 +128,7 @@ def _bar(where: str, content: Any, below: Bar | None = None) -> Bar:
         share = content.get(key, 0)
         if not isinstance(share, int | float) or not 0 <= share < 1:
             raise CardError(f"{where}: {key} must be a share of the {whole}")
-    is_stricter = any(content.get(key) for key in SHARES)
+    is_stricter = any(content.get(key) for key in stricter_by)
     least = below.page_from if below else 0
     if content["page_from"] < least or (content["page_from"] == least and not is_stricter):
         raise CardError(f"{where}: page_from must lie above {least:g}")
