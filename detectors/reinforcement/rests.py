@@ -4,7 +4,7 @@ import polars as pl
 
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import moved, recent_max, resting, start_value
+from sentinel.detectors.stats import is_of, moved, recent_max, resting, start_value
 
 LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""
@@ -35,6 +35,12 @@ EARLY = 1 / 3
 
 LANGUAGE = Signal.COMPLETION_LENGTH, Signal.ENTROPY, Signal.REWARD_FUNCTION, Signal.TASK_REWARD
 """Signals of a language model, which begins with a policy that can do something."""
+
+OF_TRAINING = (
+    *(Signal.REWARD, Signal.EXPLORATION_RATE, Signal.POLICY_ENTROPY, Signal.TOTAL_STEPS, Signal.EPOCH),
+    *(Signal.LOSS, Signal.POLICY_LOSS, Signal.VALUE_LOSS),
+)
+"""What stands beside an evaluation of a policy that is trained."""
 
 USED = (Signal.EPISODE_LENGTH, Signal.EXPLORATION_RATE, *LANGUAGE)
 """What a rule has to list in ``uses``."""
@@ -99,6 +105,16 @@ def is_of_few_episodes() -> pl.Expr:
 def is_of_control() -> pl.Expr:
     """Return whether nothing tells of a language model, whose policy begins with what it was taught."""
     return pl.all_horizontal(pl.col(signal).is_null() for signal in LANGUAGE)
+
+
+def tests_one_policy() -> pl.Expr:
+    """Return whether these are the episodes of one policy: an evaluation beside which nothing of a training
+    stands, and that counts by one from the first on.
+    """
+    first = start_value(STEP)
+    counts = (pl.col(STEP) - first == pl.col(INDEX)) & (first <= 1)
+    alone = pl.all_horizontal(pl.col(signal).is_null() for signal in OF_TRAINING)
+    return is_of(Signal.EVAL_REWARD) & counts & alone
 
 
 def acts_at_random() -> pl.Expr:

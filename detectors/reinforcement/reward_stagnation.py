@@ -29,7 +29,8 @@ the plan, and while a fifth of the actions are random or were lately, a rest is 
 evaluation while the rewards of training move, until the run is over, and one of training while evaluations
 move. So is, but not of a language model, a rest beside another reward of the same kind that moves: one of an
 episode's last step. A sparse reward must rest for five times its usual gap. The last rule leaves alone a
-reward near zero, as in self-play, single episodes, and what a resume goes on from.
+reward near zero, as in self-play, single episodes, and what a resume goes on from. Episodes of an evaluation
+that are counted one by one, beside nothing of a training, are those of one policy, which need not get better.
 
 ## Source
 Catalogue A-reward-never (0 at more than 20 points), A-rewards-mean. Blocks hold the log's autocorrelation.
@@ -44,10 +45,12 @@ from sentinel.detectors.blocks import GAIN, ROWS, gain, with_blocks
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.reinforcement.rests import (
     LEAST,
+    OF_TRAINING,
     USED,
     acted_at_random_lately,
     is_of_control,
     may_yet_learn,
+    tests_one_policy,
     with_rests,
 )
 from sentinel.detectors.schema import ENDED, EXCUSED, INDEX, SERIES, STEP, VALUE, Every
@@ -74,9 +77,9 @@ SUCCESS = 0.85  # of a task that was solved before it was trained
 @detector(
     judges=(Signal.REWARD, Signal.EVAL_REWARD),
     uses=(
-        *(*USED, Signal.REWARD, Signal.EVAL_REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
+        *(*USED, *OF_TRAINING, Signal.EVAL_REWARD, Signal.REWARD_STD, Signal.FRAC_REWARD_ZERO_STD),
         *map(Every, MOVES.values()),
-        *(Signal.TOTAL_STEPS, Signal.EXPLAINED_VARIANCE, Signal.POLICY_ENTROPY),
+        Signal.EXPLAINED_VARIANCE,
     ),
     history=History(recent=ROWS, head=LEAST, coarse=True),
     at_end=True,
@@ -132,7 +135,7 @@ def reward_stagnation(
         **{
             name: (pl.col(signal).diff() != 0).over(SERIES).cast(pl.Float64) for name, signal in MOVES.items()
         },
-        **{EXCUSED: explores | pl.col("twin_moves") | is_early},
+        **{EXCUSED: explores | pl.col("twin_moves") | is_early | tests_one_policy()},
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
@@ -141,7 +144,7 @@ def reward_stagnation(
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
         measured,
-        judged={SkipReason.FEW_POINTS: rows >= LEAST},
+        judged={SkipReason.FEW_POINTS: rows >= LEAST, SkipReason.EXPLAINED: ~tests_one_policy()},
         found={
             "solved": at_best & changed_often,
             "constant": rests & (at_best | ~met_by_chance),
