@@ -8,9 +8,10 @@ tenth, that on held-out data where that of training is not known; an accuracy th
 best or, below 80 %, for most of the run; one that had only 2 or 3 values there, at 4 evaluations or more; one
 that stayed at 1/n for eight (five if the loss began above ln n or does not fall, three if both are those of a
 guess to the third digit) while the held-out loss was never below ln n, as if guessing among n classes; and a
-training accuracy that did not rise while the loss fell by a tenth or to nothing. So it is at a stage of a
-known plan. While it goes on, at 10, 12, 14, 16, 20, 30, 40, 60, ... evaluations: a held-out accuracy that
-rests below its best for ten, and after 30 % of a known plan one that guesses or had few values.
+training accuracy that did not rise while the loss fell by a tenth, or not by 0.3 while it fell to nothing.
+So it is at a stage of a known plan. While it goes on, at 10, 12, 14, 16, 20, 30, 40, 60, ... evaluations: a
+held-out accuracy that rests below its best for ten, and after 30 % of a known plan one that guesses or had
+few values.
 Score cards are read as well, while the run goes on and at its end: points for what a person sees in its
 plot. One tells at the end of a metric that rests at a poor level, on the data of the training as well, while
 the training loss rests, too.
@@ -102,6 +103,7 @@ PERCENT = 0.01  # a log in whole percent
 ROUNDED = 20  # evaluations of an accuracy in whole percent, before its rest is no rounding
 CREEPS = 1.2  # times its first value, from which on an accuracy of the training leaves a guess
 SLIGHT = 0.01  # gain of an accuracy that is ignored
+LARGE = 0.3  # gain of one that follows any loss, though it may count what is padded
 KEEPS = 0.8  # of its gain: a held-out accuracy that has so much of it left tells that answers differ
 TRAINING = Signal.ACCURACY, First(Signal.ACCURACY)
 SIXTH = 6  # two thirds differ by noise * sqrt(6 / points)
@@ -260,9 +262,9 @@ def _is_stuck(few_samples: pl.Expr) -> pl.Expr:
 def _follows() -> pl.Expr:
     """Return whether the loss fell by little, or the accuracy may have gained something.
 
-    No gain of a poor accuracy is enough beside a loss that fell to nothing.
+    Beside a loss that fell to nothing only a large gain of a poor accuracy is enough.
     """
     noise = recent_noise(VALUE, REACH, at_least=1) * (SIXTH / pl.col("count")).sqrt()  # of a difference
     gain = ending(VALUE, REACH) - beginning(VALUE, REACH)
     may_gain = gain + SURELY * noise > SLIGHT
-    return (pl.col("fall") < FALL) | (may_gain & (pl.col("fall") < GONE))
+    return (pl.col("fall") < FALL) | (may_gain & ((pl.col("fall") < GONE) | (gain > LARGE)))

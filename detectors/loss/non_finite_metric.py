@@ -23,7 +23,8 @@ that are all masked, a division or a logarithm of zero.
 A single NaN that recovers is one bad batch as a rule. A loss that was never finite is a placeholder where
 another tag of the same meaning is finite; hence it is judged from its second point on. An evaluation metric
 that is NaN by definition (a class that does not occur) is not read as a loss. A loss of exactly 0 is healthy
-where the rewards of a group are equal, hence it is not looked for beside rewards.
+where the rewards of a group are equal, hence it is not looked for beside rewards; and so is that of a loss
+with a margin, which had fallen below 2 % of its start before, or to 0 three times shortly before.
 
 ## Source
 Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
@@ -38,7 +39,16 @@ from sentinel.detectors.api import CRITICAL, INFO, WARNING, Cause, History, Matu
 from sentinel.detectors.evidence import Measure, Unit, logged
 from sentinel.detectors.schema import ENDED, RAW, SERIES, SIGNAL, STEP, VALUE, Every
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import has_points, in_a_row, is_of, recent_max, seen_grain, seen_max, seen_min
+from sentinel.detectors.stats import (
+    has_points,
+    in_a_row,
+    is_of,
+    recent_max,
+    seen_grain,
+    seen_max,
+    seen_min,
+    start_value,
+)
 from sentinel.detectors.verdict import SkipReason, verdicts
 
 NAN = "GE-nan", "A-nan-debug"
@@ -49,6 +59,8 @@ FOUND = *BAD, INFO  # the last of one evaluation
 BROKEN = (*NAN, "A-nan-data", "A-nan-explode", "O13", "N-loss-part-overflow")
 GRAINS = 10  # last digits of a log, above which a loss is not about to be rounded to 0
 REACH = 50  # points in which an ordinary loss is looked for
+GONE = 0.02  # of its first value, at which a loss is near 0 anyway
+HEALED = 3  # zeros among them that other numbers followed
 NORMS = 20  # points whose median is the norm before
 MIN_NORMS = 3  # of them that suffice
 TRAINED = Signal.LOSS, Signal.PREFERENCE_LOSS  # of which a run has one
@@ -115,7 +127,10 @@ def non_finite_metric(
         needed=pl.when(scales).then(scaled_points).otherwise(2),
         lasting=pl.when(scales).then(in_a_row(bad, scaled_points)).otherwise(in_a_row(bad, 2)),
         # The rows before them are still at hand, of which the last ones may be rounded.
-        zeros=in_a_row(value == 0, zero_points) & (recent_max(value.abs(), REACH, at_least=1) > 0),
+        zeros=in_a_row(value == 0, zero_points)
+        & (recent_max(value.abs(), REACH, at_least=1) > 0)
+        & (_healed_zeros() < HEALED)
+        & (_usual(zero_points) > GONE * start_value(VALUE).abs()),
         least=seen_min("positive", REACH, REACH),
         last=value.forward_fill(REACH - 1).over(SERIES),
         # The size of what has either sign, such as a policy's loss, says nothing.
@@ -157,6 +172,20 @@ def non_finite_metric(
         },
         onset=pl.when(zeros).then(pl.col(STEP).shift(zero_points - 1).over(SERIES)),
     )
+
+
+def _healed_zeros() -> pl.Expr:
+    """Return how many zeros among the last rows were followed by another number: a loss with a margin is 0
+    now and then, and a weight that is NaN never recovers.
+    """
+    value = pl.col(VALUE)
+    healed = (value != 0) & (value.shift(1).over(SERIES) == 0)
+    return healed.fill_null(value=False).cast(pl.Int32).rolling_sum(REACH, min_samples=1).over(SERIES)
+
+
+def _usual(zeros: int) -> pl.Expr:
+    """Return what the loss was before so many zeros, as a rule."""
+    return pl.col(VALUE).abs().rolling_median(REACH - zeros, min_samples=1).shift(zeros).over(SERIES)
 
 
 def _is_placeholder() -> pl.Expr:

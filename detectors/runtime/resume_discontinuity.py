@@ -1,10 +1,10 @@
 """A resume brought back the weights and lost what belongs to them: schedule, optimizer or step counter.
 
 ## What it catches
-A learning rate that after a restart is another one than the attempt before had at the very same steps.
-And a step counter and a learning rate that began again although the loss did not: it stands where the
-attempt before ended, far below where that one began and not at the loss of guessing, from its very first
-point on.
+A learning rate that after a restart is a fifth higher than the attempt before had at the very same steps, or
+less than half as high. And a step counter and a learning rate that began again although the loss did not: it
+stands where the attempt before ended, far below where that one began and not at the loss of guessing, from
+its very first point on.
 
 ## Why it matters
 A schedule that starts again means a second warm-up at rates that the model has long outgrown; an optimizer
@@ -18,10 +18,10 @@ transformers pass `resume_from_checkpoint` and keep `save_only_model` off. Log t
 resume and compare it with the last one.
 
 ## When it is wrong
-A second stage of training that starts from the weights of the first one, with a schedule of its own and
-in the same directory, looks the same. Steps that begin again alone say nothing: they may count the batches
-of an epoch, or the log may hold several trainings. So a lost counter is not found where no rate is logged,
-or where it is a constant.
+A second stage of training that starts from the weights of the first one, with a schedule of its own and in
+the same directory, looks the same. A rate that is a little lower is a person's choice. Steps that begin
+again alone say nothing: they may count the batches of an epoch, or the log may hold several trainings. So a
+lost counter is not found where no rate is logged, or where it is a constant.
 
 ## Source
 Catalogue R4 and O8.
@@ -44,6 +44,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 MAX_LOSS_LEFT = 0.25  # of the earlier fall of the loss: how far above its end a loss that goes on may be
 AT_GUESSING = 0.001  # of the loss of guessing, within which a new training begins
 SAME_RATE = 0.02  # of the highest rate, within which two first rates are one
+LOWER = 0.5  # of the rate before: one that is no lower is a choice of the one who resumed
 MIN_STEPS_FRACTION = 0.5  # of the steps before: a restart at fewer began anew
 RATE = Last(Signal.LEARNING_RATE)
 FIRST_RATE = First(Signal.LEARNING_RATE)
@@ -120,8 +121,13 @@ def resume_discontinuity(
 
 
 def _differs(other: float, of_peak: float) -> pl.Expr:
-    """Return whether the rate differs from the one before, by shares of the larger and of the peak."""
-    return _are_apart(pl.col(VALUE), pl.col("rate_before"), other, of_peak * pl.col("peak"))
+    """Return whether the rate differs from the one before, by shares of the larger and of the peak, and is
+    higher or far lower.
+    """
+    value = pl.col(VALUE)
+    before = pl.col("rate_before")
+    is_other = (value > before) | (value < LOWER * before)
+    return is_other & _are_apart(value, before, other, of_peak * pl.col("peak"))
 
 
 def _rate_began_again(other: float, of_peak: float) -> pl.Expr:

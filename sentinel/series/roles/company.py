@@ -545,7 +545,8 @@ def _errors_of_boosting(all_series: Sequence[Series], _: Roles) -> Iterator[tupl
 
 def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield what only names its part of the data, such as "train" and "val", where nothing else is judged but
-    a metric by its name: shares of which that of the training rises are a metric, and else it is the loss.
+    a metric or a perplexity by its name: shares of which that of the training rises are a metric, and else it
+    is the loss.
     """
     alone = [
         series
@@ -553,7 +554,11 @@ def _parts_of_the_data_alone(all_series: Sequence[Series], roles: Roles) -> Iter
         if not series.reading.words and series.reading.split is not Split.UNKNOWN and series.key not in roles
     ]
     splits = {series.reading.split for series in alone}
-    is_named = any(role.is_loss or role.measure is Measure.REWARD for role in roles.values())
+    is_named = any(
+        role.is_loss or role.measure is Measure.REWARD
+        for series in all_series
+        if (role := roles.get(series.key)) is not None and series.reading.name != "perplexity"
+    )
     if len(splits) < len(Split) - 1 or is_named:
         return
     are_shares = all(

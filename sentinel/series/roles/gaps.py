@@ -30,7 +30,6 @@ _HELD_OUT_METRICS = frozenset(
     }
 )
 _OF_AGENTS = frozenset({Signal.REWARD, Signal.POLICY_LOSS})
-_HELD_OUT_LOSSES = frozenset({Signal.EVAL_LOSS, Signal.EVAL_PERPLEXITY})
 _LOSSES = frozenset({Signal.LOSS, Signal.PREFERENCE_LOSS, Signal.LOSS_PART, Signal.GENERATOR_LOSS})
 
 _CORRECTABLE = frozenset({Signal.EVAL_LOSS, Signal.LOSS, Signal.POLICY_LOSS, Signal.ACCURACY})
@@ -123,8 +122,13 @@ def corrections(
 def _losses_by_perplexity(
     all_series: Sequence[Series], signals: Mapping[str, Signal], stated: Roles
 ) -> Iterator[tuple[str, Signal]]:
-    """Yield the losses of perplexities, by their names, where no loss of the same data is logged."""
+    """Yield the losses of perplexities, by their names, where no loss of the same data is logged, nor one
+    that names its part of the data alone.
+    """
     present = {*signals.values()}
+    roles = roles_of(all_series, stated)
+    if any(not each.reading.words and (role := roles.get(each.key)) and role.is_loss for each in all_series):
+        return
     for series in all_series:
         loss = loss_of(signals.get(series.tag), present)
         if loss is not None and series.key not in stated:
@@ -187,7 +191,18 @@ def _is_one_of_several(series: Series, role: Role) -> bool:
     return is_sole or Mark.MEMBER in series.reading.marks
 
 
-def _is_held_out_metric(role: Role) -> bool:
+def _of_a_better_metric(role: Role, present: Collection[Signal], best: int) -> Signal | None:
+    """Return the signal of a held-out metric that a reader takes before all others, such as an AUC, where
+    the best one that has a signal has the rank ``best``.
+    """
+    if not _is_held_out_metric(role) or role.rank >= min(best, MAIN_RANK):
+        return None
+    return _signal(role, {*present} - _HELD_OUT_METRICS)
+
+
+def _is_held_out_metric(role: Role | None) -> bool:
+    if role is None:
+        return False
     return role.kind is Kind.OUTCOME and role.measure is Measure.METRIC and role.split is Split.HELD_OUT
 
 
@@ -223,13 +238,15 @@ def first_signals(
     )
     by_tag = {series.tag: roles[series.key] for series in all_series if series.key in roles}
     losses = sum(role.kind is Kind.TRAINING_LOSS for role in by_tag.values())
+    best = min((by_tag[tag].rank for tag in signals if _is_held_out_metric(by_tag.get(tag))), default=0)
     result: dict[str, Signal] = {}
     for rank, _, tag in ranked:
-        signal = _signal(by_tag[tag], present)
+        signal = _signal(by_tag[tag], present) or _of_a_better_metric(by_tag[tag], present, best)
         is_one_of_several = signal is Signal.LOSS and rank > MAIN_RANK and losses > 1
         if signal is not None and not is_one_of_several:
             result[tag] = signal
             present.add(signal)
+            best = min(best, rank)
     given = {*signals, *result}
     open_series = [each for each in all_series if each.tag not in given and is_open(each.tag)]
     return result | _beside_a_reward(open_series, all_series, present)
@@ -304,7 +321,7 @@ def _candidates(role: Role) -> Iterator[tuple[Signal, frozenset[Signal]]]:
             signal = Signal.EVAL_REWARD if is_held_out else Signal.REWARD
             yield signal, frozenset({signal})
     elif role.kind is Kind.HELD_OUT_LOSS and not is_higher:
-        yield Signal.EVAL_LOSS, _HELD_OUT_LOSSES | _OF_AGENTS
+        yield Signal.EVAL_LOSS, _OF_AGENTS | {Signal.EVAL_LOSS}
     elif Mark.TERM in role.marks:
         yield Signal.LOSS_PART, (_LOSSES - {Signal.LOSS_PART}) | _OF_AGENTS
     elif role.kind is Kind.TRAINING_LOSS and not is_higher:

@@ -15,7 +15,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.readers.measured_rows import Laps, Row
 from sentinel.sources.readers.printed_numbers import MAX_STEP, cell, count
 from sentinel.sources.readers.redrawn_lines import printed_lines
-from sentinel.sources.readers.splits import ONLY_A_PART, of_file, part_of_file
+from sentinel.sources.readers.splits import ONLY_A_PART, held_out, of_file, part_of_file
 from sentinel.sources.readers.words import counter, phase, says_metric
 
 MIN_LINES = 4
@@ -57,10 +57,11 @@ _WALL = lazy_pattern(
     re.IGNORECASE,
 )
 _NAMING = lazy_pattern(
-    r"metric|tag|key|name|phase|split|stage|mode|series|variable|agent|algorithm|algo|model|method|env|run",
+    r"metric(?:_name)?|tag|key|name|phase|split|stage|mode|series|variable|agent|algorithm|algo|model|method|env|run",
     re.IGNORECASE,
 )
-_LONG_FORM = lazy_pattern(r"metric|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_LONG_FORM = lazy_pattern(r"metric(?:_name)?|tag|key|series|variable|phase|split|stage", re.IGNORECASE)
+_OF_METRICS = lazy_pattern(r"metric(?:_name)?|tag|key|name", re.IGNORECASE)
 _ENDING = lazy_pattern(
     r"(?:.*[^a-z])?(?:reasons?|outcomes?|results?|status|causes?|winner|verdict|done|end(?:ed|ing)?|terminat(?:ion|ed))"
     r"(?:[^a-z].*)?",
@@ -331,8 +332,15 @@ class Table:
         self.has_row_names = any(
             _are_names([row[at] for row in rows]) for at in texts if at == 0 or _OF_ROWS.fullmatch(names[at])
         )
-        if self.header and any(names[at].lower() in ("metric", "tag", "key", "name") for at in self.labels):
-            self.labels = [at for at in self.labels if names[at].lower() in ("metric", "tag", "key", "name")]
+        if self.header and any(_OF_METRICS.fullmatch(names[at]) for at in self.labels):
+            metrics = [at for at in self.labels if _OF_METRICS.fullmatch(names[at])]
+            parts = [at for at in texts if at not in metrics and _are_parts([row[at] for row in rows])]
+            self.labels = [*parts, *metrics]
+            if only := [at for at in self.values if _VALUE_COLUMN.fullmatch(names[at])][:1]:
+                others = {*texts, *self.values} - {*parts, *metrics, *only, *dated}
+                sparse = [at for at in others if any(row[at].strip() in _MISSING_CELLS for row in rows)]
+                self.labels += sorted(sparse)  # what only some metrics are of, as a layer is
+                self.values = only
         self._trainings = [at for at in self.labels if self._tells_training(at, rows)]
 
     def _tells_training(self, at: int, rows: Sequence[Sequence[str]]) -> bool:
@@ -445,9 +453,16 @@ def _ends_within_a_cell(line: str) -> bool:
     return line.count('"') % 2 == 1 and (opening == 0 or line[opening - 1] in ",;\t")
 
 
+def _are_parts(column: Sequence[str]) -> bool:
+    """Return whether the cells of a column name parts of the data, some of them held-out ones."""
+    return all(map(phase, column)) and any(map(held_out, column))
+
+
 def _label(cells: Sequence[str], columns: Sequence[int]) -> str:
     """Return what the cells of some columns name."""
-    return " ".join([cells[at].strip().strip("\"'")[:MAX_LABEL] for at in columns if at < len(cells)])
+    return " ".join(
+        [cells[at].strip().strip("\"'")[:MAX_LABEL] for at in columns if at < len(cells)]
+    ).rstrip()
 
 
 def without(cells: list[str], blank: Sequence[int]) -> list[str]:

@@ -21,6 +21,8 @@ from sentinel.sources.readers.two_readers import TwoReaders
 FORMAT = "csv"
 is_appended_text = True
 
+_NAMES_OF_METRICS = frozenset({"metric", "metric_name", "tag", "key"})
+_NAMES_OF_VALUES = frozenset({"value", "metric_value"})
 _MAX_STEP_ROWS = 64  # in which a step has to grow
 
 
@@ -77,11 +79,17 @@ def _has_columns_of_log(path: Path, stem: str) -> bool:
     cell = filled.split(header.separator)[0].strip(' "\r')
     is_name = bool(cell) and 0 not in (header.time, header.part) and not NUMBER.fullmatch(cell)
     whole = [first, *others[:-1]][: -2 if is_cut else None]
-    if not others or not (filled or is_cut) or is_name or not _fits(header, whole):
+    if not others or not (filled or is_cut) or is_name or not _fits(header, whole) or _is_long(header):
         return False
     if {"r", "l", "t"} <= {*header.names} or (len(others) > 1 and are_metrics(header.names)):
         return True
     return is_log(stem, header.names, _counts(header, [first, *others[:-1]]))
+
+
+def _is_long(header: Header) -> bool:
+    """Return whether each row holds one value, and the name of what was measured beside it."""
+    names = [name.strip().lower() for name in header.names]
+    return not _NAMES_OF_METRICS.isdisjoint(names) and not _NAMES_OF_VALUES.isdisjoint(names)
 
 
 def _fits(header: Header, lines: Sequence[str]) -> bool:

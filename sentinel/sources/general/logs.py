@@ -67,9 +67,13 @@ _ENDINGS = _TEXTS | _TABLE_ENDINGS | _DOCUMENTS
 """Endings of the files that a walk judges."""
 
 _BARE_NAME = lazy_pattern(
-    r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])", re.IGNORECASE
+    r"(?<![a-z])(?:logs?|nohup|stdout|stderr|output|console|screenlog)(?![a-z])"
+    r"|^metrics$|(?<!\d)20\d\d[-_]?[01]\d[-_]?[0-3]\d(?!\d)",
+    re.IGNORECASE,
 )
-"""Names without an ending that a walk judges; others may be metrics of a tracker."""
+"""Names without an ending that a walk judges, such as one with the date of a day, or the metrics of Sockeye;
+others may be metrics of a tracker.
+"""
 _LOG_NAME = lazy_pattern(
     r"\.(?:log|out)$|(?<![a-z])"
     r"(?:train(?:ing)?|log|loss(?:es)?|rewards?|metrics|nohup|history)(?![a-z])",

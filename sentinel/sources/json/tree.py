@@ -170,7 +170,7 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
     if isinstance(node, list):
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
-        node = _with_named_errors(_with_named_cells(node))
+        node = _with_whole_rows(_with_named_errors(_with_named_cells(node)))
         if (counted := _counts_of_keys(node)) is not None:
             kind, counts = counted
             values = zip(counts, node.values(), strict=True)
@@ -204,6 +204,19 @@ def _with_named_cells(node: Mapping[str, Any]) -> Mapping[str, Any]:
     return {"rows": [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]}
 
 
+def _with_whole_rows(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an object with a key for each part of the data at each epoch, such as "valid_3", as one with a
+    key for each epoch.
+    """
+    keys = [_COUNTING_KEY.fullmatch(str(key)) for key in node]
+    rows: dict[str, dict[str, Any]] = {}
+    for key, value in zip(keys, node.values(), strict=True):
+        if key is None or not isinstance(value, Mapping) or not ONLY_A_PART.fullmatch(key["word"]):
+            return node
+        rows.setdefault(key["count"], {})[key["word"]] = value
+    return rows or node
+
+
 def _with_named_errors(node: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a document of CatBoost with its errors below the names that its head gives them."""
     meta = node.get("meta")
@@ -229,11 +242,14 @@ def _with_names(row: Mapping[str, Any], names: Mapping[str, Sequence[str]]) -> d
 
 
 def _key_of_rows(node: Mapping[str, Any]) -> str | None:
-    """Return the name of the list that holds the rows of a log, where it says nothing of what they hold; or
-    of the object that holds the columns, each a list.
+    """Return the name of the list that holds the rows of a log, where it says nothing of what they hold; of
+    the object that holds the columns, each a list; or of the only one with a key for each epoch.
 
     Of several it is the one with the widest rows; none, where another one is of held-out data.
     """
+    counted = [str(key) for key, value in node.items() if isinstance(value, Mapping) and _counts_rows(value)]
+    if len(counted) == 1:
+        return counted[0]
     lists = {str(key): width for key, value in node.items() if (width := _width(value))}
     words = {key: re.split(r"[\W_]+", key.lower()) for key in lists}
     of_rows = [
@@ -392,6 +408,12 @@ def _counts_of_keys(node: Mapping[str, Any]) -> tuple[str, list[int]] | None:
     values = node.values()
     is_alike = all(isinstance(value, Mapping) for value in values) or all(map(_is_number, values))
     return (kind, [int(key["count"]) for key in keys if key]) if is_alike else None
+
+
+def _counts_rows(node: Mapping[str, Any]) -> bool:
+    """Return whether an object holds a row for each epoch or step."""
+    whole = _with_whole_rows(node)
+    return _counts_of_keys(whole) is not None and all(isinstance(row, Mapping) for row in whole.values())
 
 
 def _of_numbers(values: Sequence[Any], name: str, steps: Sequence[Any] | None) -> Iterator[Series]:

@@ -77,6 +77,7 @@ _COPULA = lazy_pattern(r"(?<=\S)\s(?:is|was|are|of)$")
 _TRIM = " \t'\"`#$@&.:=-|([{,<>~*_\u2502\u2503+^\u2192%)]}/!?;"
 _LABEL = lazy_pattern(r"\s{0,200}([A-Za-z][\w .-]{0,40}?)\s{0,24}(?::\s|=>|(?:(?<=oss)|(?<=osses))\s\{)")
 _COUNTS_PHASE = lazy_pattern(r"(Epoch|Iter|epoch|iter)\s?\((\w{1,20})\):?\s{0,3}\[{0,2}\s{0,3}$")
+_BATCH_BEHIND = lazy_pattern(r"\],?\s{1,3}(batch|iter):?\s?\[?", re.IGNORECASE)
 _WORD_AFTER = lazy_pattern(r"\s?([A-Za-z_][A-Za-z_/]{0,20})\s{0,2}[)\]|,]")
 
 _NAME_AFTER = lazy_pattern(r"\s([A-Za-z][\w /]{0,30}?)\s{0,3}(?=[,;|)]|$)")
@@ -312,6 +313,16 @@ def _part_behind_a_total(reading: Reading) -> bool:
     return reading.add("", PART)
 
 
+def _batch_behind_an_epoch(reading: Reading) -> bool:
+    """Recognise the batch behind the epoch that stands alone with its total: "[3/9] batch 50/99"."""
+    is_behind = [slot.kind for slot in reading.slots[-2:]] in ([PART, TOTAL], [OTHER, TOTAL])
+    batch = _BATCH_BEHIND.fullmatch(reading.before) if is_behind else None
+    if batch is None or not reading.after.startswith("/"):
+        return False
+    reading.slots[-2] = Slot("", "epoch")
+    return reading.count(batch[1], "batch")
+
+
 def _count_before_its_word(reading: Reading) -> bool:
     """Recognise what counts before its word: "Test accuracy after 300 steps: 0.5"."""
     may_count = reading.before.endswith((" after ", " after", " in ")) and not reading.has_counter
@@ -345,6 +356,7 @@ RECOGNISERS: tuple[Recogniser, ...] = (
     _count_of_a_phase,
     _part_behind_an_epoch,
     _part_behind_a_total,
+    _batch_behind_an_epoch,
     _count_before_its_word,
     _part_of_a_first_count,
 )

@@ -163,6 +163,21 @@ def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
 
 
 @pytest.mark.parametrize(
+    ("tags", "signals"),
+    [
+        ("val_auc val_accuracy", (Signal.EVAL_SCORE, Signal.EVAL_ACCURACY)),
+        ("val_f1 val_auc val_accuracy", (Signal.EVAL_SCORE, Signal.EVAL_SCORE, Signal.EVAL_ACCURACY)),
+        ("val_auc val_auroc val_accuracy", (Signal.EVAL_SCORE, None, Signal.EVAL_ACCURACY)),
+        ("val_kappa val_accuracy", (None, Signal.EVAL_ACCURACY)),
+    ],
+)
+def test_a_metric_that_a_reader_takes_before_those_with_signals_has_one_too(
+    tags: str, signals: Sequence[Signal | None]
+) -> None:
+    assert _signals(_rows(*tags.split())) == dict(zip(tags.split(), signals, strict=True))
+
+
+@pytest.mark.parametrize(
     ("change", "signals"),
     [(-0.01, [Signal.LOSS, Signal.EVAL_LOSS]), (0.01, [None, Signal.EVAL_SCORE])],
     ids=["a loss", "a score"],
@@ -271,9 +286,9 @@ def test_the_other_tags_correct_a_signal(tags: str, tag: str, signal: Signal | N
     assert _signals(_rows(*tags.split("|" if "|" in tags else None)))[tag] is signal
 
 
-@pytest.mark.parametrize("beside", [[], ["acc"]])
+@pytest.mark.parametrize("beside", [[], ["acc"], ["ppl"], ["val_ppl"]])
 def test_losses_of_which_only_the_part_of_the_data_is_named(beside: list[str]) -> None:
-    """Of "train" and "val" alone, or beside a metric that has a name, what falls is a loss."""
+    """Of "train" and "val" alone, or beside a named metric or a perplexity, what falls is a loss."""
     points: list[Point] = [
         (tag, step, 1 / (step + 1)) for step in range(30) for tag in ("train", "val", *beside)
     ]

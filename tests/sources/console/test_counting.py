@@ -152,6 +152,8 @@ def test_batches_count_over_all_epochs(tmp_path):
         ("Epoch: [{}][50/100]\tLoss 0.5", [3, 4], [250, 350]),
         ("Epoch [{0}/3], Step [{0}00/900], Loss: 0.5", [1, 2, 3], [100, 200, 300]),
         ("Epoch:[{}/9](0/200), loss:0.5", [1, 2, 3], [0, 200, 400]),
+        ("[{}/9] batch 50/99 Loss: 0.5 lr: 1e-3", [1, 2, 3], [50, 149, 248]),
+        ("10:00:00 [{}/9], iter [50/99], train_loss 0.5", [1, 2, 3], [50, 149, 248]),
     ],
 )
 def test_the_length_of_an_epoch_counts(tmp_path, line, epochs, expected):

@@ -53,6 +53,17 @@ def test_however_it_is_written(tmp_path, text):
 
 
 @pytest.mark.parametrize(
+    ("header", "row"),
+    [("step,metric,value", "{n},{part}_loss,0.{n}"), ("epoch,split,metric,value", "{n},{part},loss,0.{n}")],
+)
+def test_the_names_of_a_long_table_are_in_its_rows(tmp_path, header, row):
+    rows = [row.format(n=n, part=part) for n in range(1, 9) for part in ("train", "val")]
+    points = read(tmp_path, "\n".join([header, *rows, ""])).points
+    names = {(tag.replace("_", " "), step, value) for tag, step, value in points}
+    assert names == {(f"{part} loss", n, f"0.{n}") for n in range(1, 9) for part in ("train", "val")}
+
+
+@pytest.mark.parametrize(
     ("header", "rows", "steps"),
     [
         ("global_step,epoch,loss", ["5,0,1", ",0,1", "9,1,1"], [5, 5, 9]),

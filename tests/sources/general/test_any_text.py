@@ -180,6 +180,9 @@ MESSAGES = [
 ]
 
 
+PARTS = ("train", "test")
+
+
 def numbers_of(line):
     masked, numbers = mask(line)
     plan = template(masked)
@@ -435,6 +438,19 @@ def test_what_pandas_numbers_the_rows_by_is_no_value_of_a_metric():
     )
     assert {row.names for row in read} == {(metric,) for metric in metrics}
     assert [row.step for row in read] == [*range(8)] * 2
+
+
+def test_a_part_of_the_data_and_a_layer_belong_to_the_name_of_a_metric():
+    rows = [f"{n},{part},loss,,{9.5 - n}\n{n},{part},norm,conv,{n}" for n in range(8) for part in PARTS]
+    read = rows_of("epoch,input_type,metric_name,layer,value", *"\n".join(rows).split("\n"))
+    names = {f"{part} {of}" for part in PARTS for of in ("loss", "norm conv")}
+    assert {row.names for row in read} == {(name,) for name in names}
+    assert [row.step for row in read if row.names == ("test loss",)] == [*range(8)]
+
+
+def test_the_part_of_the_data_in_a_name_is_not_repeated():
+    read = rows_of("key,value,step", *(f"{part}_loss,{9.5 - n},{n}" for n in range(8) for part in PARTS))
+    assert {row.names for row in read} == {(f"{part}_loss",) for part in PARTS}
 
 
 def test_who_earns_a_reward_beside_others_need_not_be_trained():

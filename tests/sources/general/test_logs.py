@@ -350,6 +350,18 @@ DOCUMENTS = {
         {f"epoch_{n}": {"train_loss": 1 / n, "dev": {"accuracy": n / 8}} for n in range(1, 6)},
         ("dev/accuracy", 5, "0.625"),
     ),
+    "objects of epochs, for both parts of the data": (
+        "outcome.json",
+        {
+            "seed": 3,
+            "epochs_log": {
+                f"{part}_{n}": {"loss": 1 / n, "f1": n / 8}
+                for n in range(1, 6)
+                for part in ("train", "valid")
+            },
+        },
+        ("valid/f1", 5, "0.625"),
+    ),
     "rounds of clients": (
         "fedavg_metrics.json",
         {"algorithm": "avg", "round_metrics": [{"round_number": n, "accuracy": 1 / n} for n in range(1, 6)]},
@@ -763,6 +775,24 @@ def test_lines_without_metrics_are_passed_on_with_the_step_before(tmp_path):
     (run,) = discover([tmp_path]).runs
     said = [*run.source.poll({}, 1000).lines]
     assert (said[-1].text, said[-1].step) == ("CUDA out of memory", 4)
+
+
+def test_names_without_an_ending(tmp_path):
+    rows = [f"Epoch {n}/9 loss: 0.{n} acc: 0.5{n}" for n in range(1, 6)]
+    of_sockeye = [f"{n}\tepoch={n}\tbleu-val=0.{n}\tperplexity-train={9 / n}" for n in range(1, 6)]
+    data = [f"{n} dog 0.{n}" for n in range(1, 6)]
+    for name, lines in {
+        "a/train_model_20240131": rows,
+        "b/2024-01-31_10-00-00": rows,
+        "c/metrics": of_sockeye,
+        "d/pairs_20240131": data,
+        "e/weights_20240199": rows,
+        "f/loss": rows,
+    }.items():
+        (tmp_path / name).parent.mkdir()
+        write(tmp_path / name, lines)
+    read_names = {run.path.parent.name for run in discover([tmp_path]).runs}
+    assert read_names == {"a", "b", "c"}
 
 
 def test_what_looks_like_a_log_and_is_not_read_is_named(tmp_path):
