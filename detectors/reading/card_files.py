@@ -103,9 +103,15 @@ def _interims(where: str, content: Any, over: Bar) -> dict[str, Any]:
     if not all(isinstance(value, int | float) and value > 0 for value in times.values()):
         raise CardError(f"{where} must have a number above 0 for {GROWN} and {STAGE}")
     bar = {key: value for key, value in content.items() if key not in times}
-    whole = {"least_points": over.least_points} | bar
-    stricter = {"standing": _bar(where, whole, over, (*SHARES, *BOUNDS))} if bar else {}
+    stricter = {"standing": _standing(where, bar, over)} if bar else {}
     return {name: float(value) for name, value in times.items()} | stricter
+
+
+def _standing(where: str, content: Mapping[str, Any], over: Bar) -> Bar:
+    """Return the bar at interims. On few points it takes what it takes at the end, if it does so on more."""
+    bar = _bar(where, {"least_points": over.least_points, **content}, over, (*SHARES, *BOUNDS))
+    takes_as_much = (bar.least_points, bar.page_from) == (over.least_points, over.page_from)
+    return replace(bar, few=over.few) if takes_as_much else bar
 
 
 def _kind(kinds: Any) -> str:

@@ -138,6 +138,13 @@ def test_a_wrong_card_is_refused_in_one_clear_line(name):
     assert "\n" not in str(error.value)
 
 
+def test_what_takes_as_much_at_interims_takes_it_on_few_points_too():
+    few = "few = { least_points = 6, page_from = 7 }\n"
+    excuse = "[interims]\ngrown = 3\nexcuses = { trend = 0.9 }\n"
+    assert card_in("worse.toml", HEAD + few + excuse + "page_from = 4\n" + LINE).at_interims.few == (6, 7)
+    assert card_in("worse.toml", HEAD + few + excuse + "page_from = 5\n" + LINE).at_interims.few is None
+
+
 # The cards of the project
 
 
