@@ -491,6 +491,7 @@ def test_an_error_counts_where_it_says_on_which_data() -> None:
         ("验证准确率", "val_accuracy"),
         ("平均奖励", "mean_reward"),
         ("trainloss", "train_loss"),
+        ("BCEloss", "bce_loss"),
         ("valacc", "val_accuracy"),
         ("avgreward", "mean_reward"),
         ("当前训练损失值", "train_loss"),
