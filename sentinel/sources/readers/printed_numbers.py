@@ -9,8 +9,9 @@ _STAMP = (
     r"(?:Z|[-+]\d\d:?\d\d(?!\d)| ?UTC| ?GMT)?"
     r"|\d?[-/.]\d\d?[-/.](?:\d{4}|\d\d)[T ,]{1,2}\d\d?:\d\d(?::\d\d)?(?:[.,]\d{1,9})?"
     r"|\d{0,3}:\d\d:\d\d(?:[.,]\d{1,9})?|\d{0,3}:\d\d(?=<)|(?<=<\d)\d{0,3}:\d\d(?=[,\]])"
+    r"|\d{0,3}h\d\d?m(?:\d\d?s)?(?![\w.])|\d{0,3}m\d\d?(?:\.\d{1,9})?s(?![\w.])"
 )
-"""Dates, clocks, and the two times of a progress bar, behind their first digit."""
+"""Dates, clocks, durations such as 1h02m03s, and both times of a progress bar, behind their first digit."""
 
 _FIGURE = (
     r"(?:\d{1,3}(?:,\d{3})++(?![\d])(?:\.\d{0,30})?|\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,4})?"

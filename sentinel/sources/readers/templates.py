@@ -171,8 +171,9 @@ def mask(line: str) -> tuple[str, list[str]]:
     parts = NUMBER.split(line, MAX_SLOTS)
     numbers = parts[1::2]
     masked = "\0".join(parts[::2])
-    if ":" in "".join(numbers):
-        masked += "\1" + ",".join([str(at) for at, text in enumerate(numbers) if ":" in text])
+    printed = "".join(numbers)
+    if ":" in printed or "m" in printed:  # clocks, and durations
+        masked += "\1" + ",".join([str(at) for at, text in enumerate(numbers) if ":" in text or "m" in text])
     return masked, numbers
 
 

@@ -46,6 +46,7 @@ STEPS = {
     "Train: 2 [  50/100 ( 50%)]  Loss: 0.5 (0.6)": 150,
     "Epoch 20/50 loss 0.5": 20,
     "epoch 20/50 train_loss 0.5 lr 0.1": 20,
+    "[1m02.5s] step 20 loss 0.5": 20,
 }
 
 ROWS = [

@@ -63,6 +63,14 @@ CONSOLES = {
         ],
         ("rew", 5, "0.5"),
     ),
+    "durations in words": (
+        [
+            f"epoch 1 batch {n}/1,245 processed {32 * n} batch-loss {n}.5 grad-norm 4{n}.9 "
+            f"epoch-elapsed 0h0{n}m5{n}s total-elapsed {n}h0{n}m5{n}s"
+            for n in range(1, 6)
+        ],
+        ("batch-loss", 5, "5.5"),
+    ),
 }
 
 
