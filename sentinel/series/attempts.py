@@ -146,13 +146,15 @@ class Epochs(msgspec.Struct, array_like=True):
 
         Its losses go on if they are nearer to their last values than to the first ones of the training. So
         they may in each epoch, if its steps count batches. They begin again if they are nearer to the first
-        ones, and their steps are back there, too.
+        ones, and their steps are back there, too. One of exactly 0 goes on with nothing.
         """
         of_row = self._losses_of(chunk, losses, row)
         goes_on = [abs(now - last) < abs(now - first) for now, (first, last) in of_row]
         if not goes_on or not all(goes_on):
             return Epochs(number, began_again=not any(goes_on) and self._are_back(chunk, losses, row))
-        has_learned = all(first - last > MIN_LEARNED * abs(first) for _, (first, last) in of_row)
+        has_learned = all(
+            first - last > MIN_LEARNED * abs(first) and now != 0 for now, (first, last) in of_row
+        )
         names = {chunk.tags[code] for code in losses} & self.first.keys()
         first = {name: self.first[name] for name in names}
         first_step = {name: self.first_step[name] for name in names}

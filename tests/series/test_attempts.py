@@ -105,6 +105,7 @@ def kinds(losses, begins, first_step=0):
         ([9.0, 8.8, 8.9, 9.1, 8.7, 8.9], ["", ""]),  # nor here: the scatter of batches
         ([9.0, 8.8, 8.9, 9.9, 9.8, 9.9], ["", NEW]),  # where no batch has been
         ([1, -1, -3, -3, -3, -3], ["", CONTINUES]),
+        ([9, 7, 5, 0, 0, 0], ["", ""]),  # a loss of exactly 0 goes on with nothing
     ],
 )
 def test_an_attempt_goes_on_with_a_loss_that_had_fallen_or_begins_with_its_first(losses, expected):
