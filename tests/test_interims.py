@@ -439,6 +439,25 @@ def test_a_reward_that_fell_is_told_at_an_interim_of_a_short_log(tmp_path):
     assert first_told(log, "reward-collapse", "lost") == 80
 
 
+@pytest.mark.parametrize(("below", "told_at"), [(15, 240), (0, 400)])
+def test_a_reward_that_stands_below_its_start_is_told_once_the_log_has_doubled(tmp_path, below, told_at):
+    level = np.where(np.arange(400) < 16, -100, -100 - below)
+    log = log_of_epochs(tmp_path / "training.csv", reward=level + np.random.default_rng(0).normal(0, 15, 400))
+    assert first_told(log, "reward-stagnation", "reward-never-left-its-start") == told_at
+
+
+def test_a_reward_that_stands_at_its_start_may_yet_take_off(tmp_path):
+    level = np.concatenate([np.full(300, -100), np.linspace(-100, 200, 100)])
+    log = log_of_epochs(tmp_path / "training.csv", reward=level + np.random.default_rng(0).normal(0, 15, 400))
+    assert first_told(log, "reward-stagnation", "reward-never-left-its-start") is None
+
+
+def test_a_loss_that_stands_above_its_start_is_told_once_the_log_has_trebled(tmp_path):
+    loss = 2 + 0.1 * np.minimum(1, np.arange(120) / 12) + np.random.default_rng(0).normal(0, 0.03, 120)
+    log = log_of_epochs(tmp_path / "training.csv", loss=loss)
+    assert first_told(log, "flat-loss-at-init", "loss-never-below-its-start") == 80
+
+
 def test_one_row_of_an_interim_tells_that_a_loss_diverged(tmp_path):
     loss = [*(0.3 + 1.2 * np.exp(-np.arange(15) / 8)), 0.8, 1.0, 1.15, 1.2, 1.25, 1.2, 1.25]
     log = log_of_epochs(tmp_path / "training.csv", loss=loss + np.random.default_rng(1).normal(0, 0.02, 22))

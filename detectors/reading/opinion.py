@@ -108,12 +108,12 @@ def with_opinion(
 ) -> pl.LazyFrame:
     """Return findings of a rule with those of cards where these weigh more and the rule knows no excuse.
 
-    While a run goes on, the doubt of a rule that only informs weighs more than a card, and a card more
-    than what a rule finds at an interim, but has to stand. ``usual`` are its findings with its usual
-    parameters, unless ``findings`` are these: it is they that tell its doubt, or a card would page where
-    a stricter rule finds nothing to doubt. The cards page from ``bar`` times their points. ``findings``
-    have their severities. The frame of ``points`` is the WINDOW frame that the rule judged, of which it
-    judges each ``every``-th row.
+    While a run goes on, the doubt of a rule that only informs weighs more than a card. Of what a rule and a
+    card find at an interim, that counts which has to stand for less. ``usual`` are its findings with its
+    usual parameters, unless ``findings`` are these: it is they that tell its doubt, or a card would page
+    where a stricter rule finds nothing to doubt. The cards page from ``bar`` times their points.
+    ``findings`` have their severities. The frame of ``points`` is the WINDOW frame that the rule judged, of
+    which it judges each ``every``-th row.
     """
     points = points.with_columns(points[OVER].alias(ENDED))
     is_look = points[NEW] & (points[ENDED] | points[INDEX].is_in(looks(every)))
@@ -125,7 +125,7 @@ def with_opinion(
     marked = points.with_columns(is_look.alias(IS_LOOK), is_whole.alias(IS_WHOLE))
     opinion = _opinions(marked, is_read, claims, bar)
     joined = findings.drop(LOOK).join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
-    waits = pl.col(SUMS_UP) & ~pl.col(OVER) & (pl.col(GROWN) > AT_ONCE)
+    waits = pl.col(SUMS_UP) & ~pl.col(OVER) & (pl.col(GROWN) > pl.col("card_grown").fill_null(AT_ONCE))
     by_rule = pl.when(waits.fill_null(value=False)).then(0).otherwise(pl.col(SEVERITY).fill_null(0))
     excused, outranked = (
         pl.col(name) if name in findings.collect_schema().names() else pl.lit(value=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from math import isfinite
+from math import isfinite, isinf
 from typing import Any
 
 import msgspec
@@ -226,7 +226,7 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
         epochs = epochs_of(self.part, np.array([np.nan if epoch is None else epoch]), np.array([self._count]))
         paging = [
             (card.total(measured) / bar.page_from, card, bar)
-            for card in self._of_claims(cards, measured)
+            for card in self._of_claims(self._reaching(cards, measured))
             for bar in card.running
             if bar.is_for(plan_share, epochs).all()
             and _reaches(card, bar, self._count, measured)
@@ -238,9 +238,15 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
         return self._told(card, measured, bar) | {LOOK: int(Look.PAGES)}
 
     def as_whole(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
-        """Return what the cards say of the run as a whole: that is over, or judged as if it were."""
+        """Return what the cards say of the run as a whole: that is over, or judged as if it were.
+
+        While it goes on, a card yields to one that waits for the end, and to one that may be told by then.
+        """
         has_ended = self.last_row[ENDED]
-        beyond = self._of_claims(cards, measured)
+        reaching = self._reaching(cards, measured)
+        if not has_ended:
+            reaching = [card for card in reaching if isinf(card.grown) or self._may_stand(card, measured)]
+        beyond = self._of_claims(reaching)
         if not has_ended:
             beyond = [card for card in beyond if self._may_stand(card, measured)]
         if not beyond:
@@ -271,21 +277,21 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
         behind = MEASUREMENTS["since_best"].of(self.outcome)[0] * self._count
         return card.begins == "best" and bool(behind < LEAST_BEHIND)
 
-    def _of_claims(self, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Card]:
-        """Return the cards of the claims that would page if the run ended here."""
-        beyond = {
-            card.claim: card
+    def _reaching(self, cards: Sequence[Card], measured: Mapping[str, float]) -> list[Card]:
+        """Return the cards that would page if the run ended here, also those of other claims."""
+        return [
+            card
             for card in cards
             if _reaches(card, card.over, self._count, measured)
             and not (
                 card.begins == "start" and _may_yet_leave(self.points, self.last_row, card, self.part.role)
             )
-        }
-        return [
-            card
-            for claim, card in beyond.items()
-            if claim in self.claims and beyond.keys().isdisjoint(card.yields_to)
         ]
+
+    def _of_claims(self, reaching: Sequence[Card]) -> list[Card]:
+        """Return the cards of the claims among those that page, without those that yield to another one."""
+        names = {card.claim for card in reaching}
+        return [card for card in reaching if card.claim in self.claims and names.isdisjoint(card.yields_to)]
 
     def _told(self, card: Card, measured: Mapping[str, float], running: Bar | None) -> dict[str, Any]:
         """Return the finding of a card, by one of its bars for runs that go on."""
