@@ -261,9 +261,8 @@ def _grown(least_steps: int) -> pl.Expr:
     is_sure = _is_sure(least_steps) | (pl.col(VARIANT) == "at-chance")
     needed = pl.when((needed == TWICE) & ~is_sure).then(THRICE).otherwise(needed)
     is_short = (pl.col(VARIANT) == "never-fell") & (pl.col("rows") < MIN_ROWS_FOR_THIRDS)
-    return (
-        pl.when((is_short | _goes_on_falling()) & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
-    )
+    may_leave = is_short | _goes_on_falling()
+    return pl.when(may_leave & (needed > AT_ONCE)).then(inf).otherwise(needed).alias(GROWN)
 
 
 def _is_clear(least_steps: int) -> pl.Expr:

@@ -240,7 +240,8 @@ class _Statement(msgspec.Struct, frozen=True, dict=True):
     def as_whole(self, cards: Sequence[Card], measured: Mapping[str, float]) -> dict[str, Any]:
         """Return what the cards say of the run as a whole: that is over, or judged as if it were.
 
-        While it goes on, a card yields to one that waits for the end, and to one that may be told by then.
+        While it goes on, a card yields to one that waits for the end, and to one that has reached its own bar
+        at interims.
         """
         has_ended = self.last_row[ENDED]
         reaching = self._reaching(cards, measured)
