@@ -41,9 +41,9 @@ _WRITER = lazy_pattern(
     r"(?:\[(?:rank|default)?\d{1,5}\]:? ?|\s{0,4}\d{1,5}: (?=\S)|\([\w:.]{1,80} pid=\d{1,9}[^)]{0,60}\) ?)"
     r"(?:\[rank\d{1,5}\]: ?)?"
 )  # torchrun, srun, Ray; and, behind what a launcher prints, PyTorch in a traceback
-_POWERSHELL = lazy_pattern(r"[\w.-]{1,40} : " + re.escape(_TRACEBACK))
-"""A traceback as PowerShell redirects it: behind the name of the program, with lines of its own, and cut at
-the width of the terminal."""
+_POWERSHELL = lazy_pattern(r"(?:[\w.-]{1,40}|.{1,200}\.exe) : " + re.escape(_TRACEBACK))
+"""A traceback as PowerShell redirects it: behind the name or the path of the program, with lines of its own,
+and cut at the width of the terminal."""
 
 _LOGGED = lazy_pattern(r".{0,200}\b(?:ERROR|CRITICAL)\b[\s\]:|-]{1,9}" + re.escape(_TRACEBACK) + r"\s*$")
 """The heading of a traceback that a logger printed as its message."""
@@ -64,7 +64,9 @@ _FRAME = lazy_pattern(r'\s{1,8}File "([^"]{1,300})", line (\d{1,9})(?:, in (.{1,
 _NOTEBOOK_FRAME = lazy_pattern(
     r"(?:File ([^:]{1,300}):|((?:Cell |Input )?In ?\[\d{1,6}\]), line )(\d{1,9})(?:, in ([\w.<>]{1,100}))?"
 )
-_OF_A_LIBRARY = lazy_pattern(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|<frozen")
+_OF_A_LIBRARY = lazy_pattern(
+    r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python3|\\Python3\d*\\Lib\\|<frozen"
+)
 _EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:\([A-Za-z_][\w.]{0,150}\))?(?::\s|:?$)")
 """The last line of a traceback. Ray names the exception of a task in parentheses."""
 _CAUGHT = lazy_pattern(
@@ -73,8 +75,9 @@ _CAUGHT = lazy_pattern(
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
 _FAILED = lazy_pattern(
-    r"\b(?:training|experiment|phase)\b[^:]{0,40}\b(?:failed|crashed|aborted)\b"
-    r"|\b(?:error|exception)\b (?:occurred )?(?:during|in|while) (?:the )?(?:model )?training\b"
+    r"\b(?:(?:pre-?)?training|fine-?tuning|experiment|phase)\b[^:]{0,40}\b(?:failed|crashed|aborted)\b"
+    r"|\b(?:error|exception)\b (?:occurred )?(?:during|in|while) (?:the )?(?:model )?"
+    r"(?:(?:pre-?)?training|fine-?tuning)\b"
     r"|\b(?:fatal|unhandled|uncaught)\b",
     re.IGNORECASE,
 )

@@ -83,6 +83,15 @@ def test_a_traceback_that_powershell_wraps_is_put_together():
     place = "C:\\Users\\ann\\a_long_name\\another_one\\my_model.py:17 in forward"
     text = "ValueError: the input has 3 channels, and the layer was made for"
     assert said(f"begun\n{POWERSHELL}") == [(16, text, place, ())]
+    of_a_path = POWERSHELL.replace("python :", ".\\.venv\\Scripts\\python.exe :", 1)
+    assert said(f"begun\n{of_a_path}") == [(16, text, place, ())]
+
+
+def test_the_place_of_an_error_is_none_in_the_library_of_windows():
+    frames = ["C:\\me\\train.py", "C:\\Program Files\\Python313\\Lib\\encodings\\cp1252.py"]
+    lines = [f'  File "{file}", line 4, in encode\n    return table[0]\n' for file in frames]
+    printed = "Traceback (most recent call last):\n" + "".join(lines) + "UnicodeEncodeError: no character\n"
+    assert said(printed) == [(6, "UnicodeEncodeError: no character", "C:\\me\\train.py:4 in encode", ())]
 
 
 NOTEBOOK = """\
@@ -191,6 +200,7 @@ def test_that_another_rank_is_gone_only_informs(text):
     [
         "2026-01-01 10:00:00 - ERROR - Training failed with error: boom\n" + TRACEBACK + ERROR,
         "ERROR:root:Error during training: boom\n" + TRACEBACK + ERROR,
+        "ERROR - Error during finetuning: boom\nERROR - " + TRACEBACK + ERROR,
         "CRITICAL Unhandled exception\n" + TRACEBACK + ERROR,
         "2026-01-01 10:00:00 | ERROR | Phase two failed\n2026-01-01 10:00:00 | ERROR | " + TRACEBACK + ERROR,
     ],
