@@ -375,6 +375,7 @@ def _is_log_of_series(
         or (kind is Kind.TABLE and _has_twins(words))
         or (kind is Kind.TREE and file_speaks and _has_parts(series))
         or (kind is Kind.TREE and len(words) >= MIN_OF_LISTS and _are_lists_of_metrics(series))
+        or (kind is Kind.TREE and _has_lists_of_losses(series))
         or (columns.has_clock and counts and _RESULTS_NAME.fullmatch(stem) is not None)
     )
 
@@ -416,6 +417,14 @@ def _are_lists_of_metrics(series: Mapping[str, Sequence[tuple[int, float, str]]]
         return False
     lengths = {len(points) for points in series.values()}
     return len(lengths) == 1 and lengths.pop() >= MIN_POINTS and _has_fractions(series)
+
+
+def _has_lists_of_losses(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:
+    """Return whether a list of losses on training data stands beside one on held-out data. Their lengths may
+    differ, as in {"train_losses": [each step], "eval_losses": [each epoch]}.
+    """
+    long = [name for name, points in series.items() if len(points) >= MIN_POINTS]
+    return len({phase(name) for name in long if "loss" in name.lower()} - {""}) > 1
 
 
 def _is_in_order(series: Mapping[str, Sequence[tuple[int, float, str]]]) -> bool:

@@ -411,6 +411,15 @@ DOCUMENTS = {
         {"train_losses": [0.5, 0.25, 0.125], "val_losses": [0.75, 0.5, 0.25], "tokens_seen": [8, 16, 24]},
         ("val_losses", 3, "0.25"),
     ),
+    "lists of losses of each step and of each epoch": (
+        "t5_infos.json",
+        {
+            "train_losses": [0.5, 0.25, 0.125, 0.125, 0.0625],
+            "eval_losses": [0.75, 0.5, 0.25],
+            "trainable": "1 of 9",
+        },
+        ("eval_losses", 3, "0.25"),
+    ),
     "lists of metrics beside one of times, below other results": (
         "results.json",
         {
