@@ -2,7 +2,8 @@
 
 An output directory with its checkpoints is one run. The state that was saved last counts. The modification
 times tell which one that is, but a copy may lose them. So if one state is the beginning of another, the other
-one counts as newer, whatever the times say.
+one counts as newer, whatever the times say, and if all were written at once, the furthest one does: a copy may
+hold a checkpoint of an earlier training, too.
 """
 
 import os
@@ -28,6 +29,7 @@ STATE = "trainer_state.json"
 
 _CHECKPOINT = lazy_pattern(r"checkpoint-(\d+|best|last|final)|(best|last)-checkpoint")
 _GLOBAL_STEP = lazy_pattern(rb'"global_step":\s*(\d{1,18})\b')
+_AT_ONCE = 10 * 10**9  # nanoseconds in which a copy writes all states, and a training saves few
 _HEAD_BYTES = 4096  # of a state; its keys are sorted, so "global_step" stands among the first
 _TRAINER_SETTINGS = (
     *("max_steps", "num_train_epochs", "train_batch_size"),
@@ -84,6 +86,8 @@ class TrainerState(msgspec.Struct, frozen=True):
             folders = [Path(entry.path) for entry in entries if _CHECKPOINT.fullmatch(entry.name)]
         paths = [folder / STATE for folder in (self.directory, *folders)]
         times = {path: path.stat().st_mtime_ns for path in paths if is_file(path)}
+        if len(times) > 1 and max(times.values()) - min(times.values()) < _AT_ONCE:
+            return sorted(times, key=lambda path: (_state_progress(path), path), reverse=True)
         return sorted(times, key=lambda path: (times[path], path), reverse=True)
 
 

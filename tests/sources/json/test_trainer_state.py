@@ -76,6 +76,15 @@ def test_copies_that_lost_their_times(tmp_path):
     assert steps(Reader(tmp_path).poll()) == [5, 10, 15, 20]
 
 
+def test_a_copy_that_lost_its_times_beside_a_checkpoint_of_an_earlier_training(tmp_path):
+    save(tmp_path / "checkpoint-10", [5, 10], time=1000)
+    save(tmp_path / "checkpoint-20", [5, 10, 15, 20], time=1000)
+    save(tmp_path / "checkpoint-5", [5], time=1001, loss=9.0)
+    reader = Reader(tmp_path).poll()
+    assert steps(reader) == [5, 10, 15, 20]
+    assert not reader.poll().restarts
+
+
 def test_the_state_at_the_end_tells_more_than_the_checkpoint_of_the_same_step(tmp_path):
     save(tmp_path / "checkpoint-20", [5, 10, 15, 20], time=1000)
     save(tmp_path, [5, 10, 15, 20, 20], time=1000)
