@@ -2,8 +2,8 @@
 
 An output directory with its checkpoints is one run. The state that was saved last counts. The modification
 times tell which one that is, but a copy may lose them. So if one state is the beginning of another, the other
-one counts as newer, whatever the times say, and if all were written at once, the furthest one does: a copy may
-hold a checkpoint of an earlier training, too.
+one counts as newer, whatever the times say. And if all were written at once, the furthest one does: a copy
+may hold a checkpoint of an earlier training, too.
 """
 
 import os
