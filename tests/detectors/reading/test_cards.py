@@ -169,6 +169,14 @@ def test_what_kept_its_start_waits_for_a_part_of_the_plan_or_the_end(claim):
         assert bar.progress or not bar.allows(lost | {"below_start": 0.05})
 
 
+def test_a_run_that_goes_on_memorises_only_beside_a_training_loss_that_fell():
+    """Companions count at interims, and not in between."""
+    card = card_of("memorises")
+    assert card.running == ()
+    assert card.at_interims.needs["training_loss_better"] > 0
+    assert "training_loss_better" not in card.over.needs
+
+
 def test_a_metric_that_got_worse_waits_for_the_end():
     """Another metric may rise meanwhile, and companions count once a run is over."""
     assert card_of("got-worse").running == ()
