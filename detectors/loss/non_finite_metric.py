@@ -24,7 +24,9 @@ A single NaN that recovers is one bad batch as a rule. A loss that was never fin
 another tag of the same meaning is finite; hence it is judged from its second point on. An evaluation metric
 that is NaN by definition (a class that does not occur) is not read as a loss. A loss of exactly 0 is healthy
 where the rewards of a group are equal, hence it is not looked for beside rewards; and so is that of a loss
-with a margin, which had fallen below 2 % of its start before, or to 0 three times shortly before.
+with a margin, which had fallen below 2 % of its start before, or to 0 three times shortly before. Nor is it
+told where held-out losses are finite and move meanwhile: the weights are sound, and it is the number that is
+wrong.
 
 ## Source
 Catalogue GE-nan, A-nan-explode, A-nan-data. That Trainer filters NaN out of its loss is in
@@ -120,6 +122,7 @@ def non_finite_metric(
     bad = value.is_null()
     scales = pl.col(Signal.LOSS_SCALE).is_not_null()
     parts = pl.col(Every(Signal.LOSS_PART).column).list
+    held_out = pl.col(Every(Signal.EVAL_LOSS).column).list.max()
     measured = points.with_columns(
         positive=pl.when(value != 0).then(value.abs()), part=pl.max_horizontal(parts.max(), -parts.min())
     ).with_columns(
@@ -139,13 +142,15 @@ def non_finite_metric(
         ),
         part_before=pl.col("part").rolling_median(NORMS, min_samples=MIN_NORMS).shift(1).over(SERIES),
         seen=pl.col(RAW).cast(pl.String),
+        moves=(held_out != held_out.shift(1)).over(SERIES).cast(pl.Float64),
     )
     is_gradient = is_of(Signal.GRAD_NORM)
     gradient = is_gradient & bad & pl.col("lasting")
     broken = ~is_gradient & bad
     least_ordinary = pl.max_horizontal(ordinary, GRAINS * seen_grain(VALUE, REACH, REACH))
     from_ordinary = (pl.col("least") >= least_ordinary) & pl.col(Signal.REWARD).is_null()
-    zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS)
+    evaluates = (recent_max(pl.col("moves"), zero_points, at_least=1) > 0).fill_null(value=False)
+    zeros = pl.col("zeros") & from_ordinary & is_of(Signal.LOSS) & ~evaluates
     sound = pl.coalesce(TRAINED) != 0
     of_evaluation = pl.col(SIGNAL).is_in([Signal.EVAL_LOSS, Signal.EVAL_LOSS_PART])
     is_alone = (of_evaluation & sound & ~pl.col("twice") & ~pl.col(ENDED)).fill_null(False)

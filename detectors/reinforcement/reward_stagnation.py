@@ -139,7 +139,8 @@ def reward_stagnation(
     )
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
-    changed_often = pl.col("changes") > FEW_CHANGES
+    levels = of_buckets(pl.col("coarse_mean").list.n_unique().cast(pl.Float64))
+    changed_often = (pl.col("changes") > FEW_CHANGES) | (levels > FEW_CHANGES + 1).fill_null(value=False)
     met_by_chance = pl.col("by_chance") & _ranges(least_gain)
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(

@@ -170,6 +170,7 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
     if isinstance(node, list):
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
+        node = {key: _unprinted(value) for key, value in node.items()}
         node = _with_whole_rows(_with_named_errors(_with_named_cells(node)))
         if (counted := _counts_of_keys(node)) is not None:
             kind, counts = counted
@@ -192,6 +193,15 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
                 yield from _of_numbers(value, path, steps)
             else:
                 yield from _series_below(value, path, name, depth + 1)
+
+
+def _unprinted(value: Any) -> Any:
+    """Return the cells of a list that was printed as a text, as by ``str(losses)``, and any other value as it
+    is.
+    """
+    if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and value.find("[", 1) < 0:
+        return [cell.strip() for cell in value[1:-1].split(",")]
+    return value
 
 
 def _with_named_cells(node: Mapping[str, Any]) -> Mapping[str, Any]:

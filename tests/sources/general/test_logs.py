@@ -629,6 +629,16 @@ def test_lists_of_parts_of_the_data_are_no_losses(tmp_path, document):
     assert not discover([tmp_path]).runs
 
 
+def test_lists_that_were_printed_into_a_document_are_read(tmp_path):
+    losses = [2.5, 2.0, float("nan"), 1.75, 1.5]
+    document = {"training_loss": str(losses), "val_acc": "[0.25, 0.5, 0.5, 0.75, 0.75]", "args": "[a, b]"}
+    (tmp_path / "history.json").write_text(json.dumps(document))
+    points = read(tmp_path)
+    assert [step for tag, step, _ in points if tag == "training_loss"] == [1, 2, 3, 4, 5]
+    assert [value for tag, _, value in points if tag == "val_acc"] == ["0.25", "0.5", "0.5", "0.75", "0.75"]
+    assert {tag for tag, _, _ in points} == {"training_loss", "val_acc"}
+
+
 @pytest.mark.parametrize("name", DATA)
 def test_data_are_no_run(tmp_path, name):
     write(tmp_path / name, DATA[name])
