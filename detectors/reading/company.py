@@ -127,6 +127,7 @@ def loses_gain(outcome: Curves, companion: Curves) -> Floats:
 
 @beside("metric", "share of its gain")
 @beside("held_out_loss", "share of its gain")
+@beside("training_loss", "share of its gain")
 def keeps_gain(outcome: Curves, companion: Curves) -> Floats:
     """Measure how much of its own gain a companion has at the end, where it gained surely.
 

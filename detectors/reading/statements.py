@@ -31,7 +31,7 @@ COURSES = tuple(Course(signal) for signal in PARTS)
 
 STANDINGS = {
     f"{role}_keeps_gain": tuple(Standing(signal) for signal, part in PARTS.items() if part.role is role)
-    for role in (Role.METRIC, Role.HELD_OUT_LOSS)
+    for role in (Role.METRIC, Role.HELD_OUT_LOSS, Role.TRAINING_LOSS)
 }
 """What tells a measurement of companions while a run goes on: how they stand."""
 

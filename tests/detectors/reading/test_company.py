@@ -28,6 +28,7 @@ DRAWN = {
     "held_out_loss_loses_gain": (-OUTCOME, False, 0.95),
     "metric_keeps_gain": (OUTCOME, True, 0.03),
     "held_out_loss_keeps_gain": (FALLS, False, 1.0),
+    "training_loss_keeps_gain": (FALLS, False, 1.0),
     "metric_holds_gain": (OUTCOME, True, 0.03),
     "train_metric_holds_gain": (OUTCOME, True, 0.03),
     "task_reward_stays": (FALLS, True, 0.55),
