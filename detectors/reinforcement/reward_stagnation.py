@@ -60,6 +60,9 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 FEW_CHANGES = 3  # of a reward that hardly ever moves
+MOST_LEVELS = (
+    2 * FEW_CHANGES + 1
+)  # of the blocks of a reward with so few changes: a change may lie within a block
 SCATTER = 100  # points that tell how a reward scatters
 SURELY = 3  # standard errors
 FINE = 0.6  # of the rest, where rewards are no whole numbers
@@ -140,7 +143,7 @@ def reward_stagnation(
     measured = with_blocks(context, tuple(GAIN), gain, every=1, at_least=LEAST)
     at_best = rests & _ranges(PRECISION) & _is_at_best()
     levels = of_buckets(pl.col("coarse_mean").list.n_unique().cast(pl.Float64))
-    changed_often = (pl.col("changes") > FEW_CHANGES) | (levels > FEW_CHANGES + 1).fill_null(value=False)
+    changed_often = (pl.col("changes") > FEW_CHANGES) | (levels > MOST_LEVELS).fill_null(value=False)
     met_by_chance = pl.col("by_chance") & _ranges(least_gain)
     late = pl.col(ENDED) | (pl.col(STEP) >= HALF * pl.col(Signal.TOTAL_STEPS)).fill_null(False)
     return verdicts(
