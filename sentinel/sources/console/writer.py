@@ -192,6 +192,8 @@ class PrintedMetrics:
     def _parse_record(self, text: str, shape: str, record: Record) -> bool:
         """Add the metrics of a line that says where it stands. False for an evaluation of Keras."""
         self._part = ""
+        if shape in OF_ANY_PROGRAM and not record.get("step", 1):
+            return True  # DeepSpeed tells of step 0 as it begins, and need not tell of another one
         if shape == KERAS:
             if self._epoch is None:  # an evaluation, which looks the same
                 return False

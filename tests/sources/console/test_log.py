@@ -609,6 +609,12 @@ def test_a_known_form_is_looked_for_behind_what_deepspeed_prints(tmp_path):
     assert "loss" in tags(path)
 
 
+def test_that_deepspeed_begins_at_step_0_is_no_step_of_the_lines_below(tmp_path):
+    lines = [STEP_OF_DEEPSPEED.format(0), *(f"{{'loss': 0.{n}, 'epoch': 0.{n}}}" for n in range(1, 9))]
+    points = read(log(tmp_path, *lines)).points
+    assert [step for tag, step, _ in points if tag == "loss"] == [*range(1, 9)]
+
+
 def test_a_log_of_deepspeed_alone_has_its_own_reader(tmp_path):
     path = log(tmp_path, OVERFLOW, OVERFLOW, *map(STEP_OF_DEEPSPEED.format, range(1, 9)))
     assert {"loss_scale", "skipped_steps"} <= tags(path)
