@@ -249,6 +249,7 @@ Count = tuple[int, str, int]
 def _of(reading: Reading) -> Template:
     """Put together what is known of the numbers of a line."""
     slots = reading.slots
+    _take_for_epoch(slots)
     counters = _counters(slots)
     rank = next((at for at, slot in enumerate(slots) if slot.kind == RANK), -1)
     if rank < 0 and _begins_with_process(reading.texts, counters):
@@ -278,6 +279,15 @@ def _of(reading: Reading) -> Template:
         names=tuple(name for _, name in values),
         heading=heading_name(reading.heading) if values else "",
     )
+
+
+def _take_for_epoch(slots: list[Slot]) -> None:
+    """Take an iteration that tells which of its steps it is at for an epoch: "iteration:3 step:20/90", as
+    ChineseNER prints it.
+    """
+    for at, three in enumerate(zip(slots, slots[1:], slots[2:], strict=False)):
+        if [slot.kind for slot in three] == ["step", "step", TOTAL] and three[0].name.lower() == "iteration":
+            slots[at] = Slot("epoch", "epoch")
 
 
 def _counters(slots: Sequence[Slot]) -> list[Count]:

@@ -382,6 +382,15 @@ def test_places_within_epochs_count_on(lines, steps):
     assert [laps.step(*line) for line in lines] == steps
 
 
+def test_an_iteration_that_tells_its_step_is_an_epoch():
+    reader = RecurringLines("log")
+    places = [(1, 0), (1, 100), (2, 0), (2, 100), (3, 0)]
+    lines = [f"iteration:{epoch} step:{step}/200, NER loss: 0.{step + epoch}" for epoch, step in places]
+    rows = reader.read("".join(f"{line}\n" for line in lines).encode())
+    assert [row.step for row in rows] == [0, 100, 200, 300, 400]
+    assert [row.values[0] for row in rows] == [1, 1, 2, 2, 3]
+
+
 def test_a_column_that_stays_0_counts_nothing_beside_one_that_counts():
     rows = [f"20260422_170916,{epoch},{1 / epoch:.4f},0" for epoch in range(1, 9)]
     table = Table("log")
