@@ -157,6 +157,7 @@ POLICIES = [
         "tinker",
         "open-instruct",
         "skyrl",
+        "habitat-baselines",
         "trl-online-dpo",
         "verl",
         "openrlhf",
