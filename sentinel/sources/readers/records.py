@@ -59,8 +59,13 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 
 EPOCH_KEYS = ("epoch",)
 
-_ROUND_KEYS = (*EPOCH_KEYS, "episode", "episode_id")
-_WITHIN_ROUNDS = frozenset({"step", "iter", "iteration"})
+_EPISODE_KEYS = ("episode", "episode_id")
+_ROUNDS = {
+    **dict.fromkeys(("step", "iter", "iteration"), (*EPOCH_KEYS, *_EPISODE_KEYS)),
+    **dict.fromkeys(_EPISODE_KEYS, EPOCH_KEYS),
+}
+"""What may be counted above a step."""
+
 TIME_KEYS = ("wall_time", "wall time", "walltime", "timestamp", "_timestamp", "time", "date")
 
 _AXIS_KEYS = frozenset({*STEP_KEYS, *EPOCH_KEYS, *TIME_KEYS})
@@ -96,7 +101,7 @@ def is_metrics(record: Mapping[str, Any]) -> bool:
 
 def rounds_of(step: str) -> Sequence[str]:
     """Return names of what may be counted above ``step``, which begins anew in each of them."""
-    return _ROUND_KEYS if step.lower() in _WITHIN_ROUNDS else ()
+    return _ROUNDS.get(step.lower(), ())
 
 
 def is_misspelt(name: str, word: str) -> bool:
