@@ -57,6 +57,13 @@ def test_an_agent_that_nearly_always_succeeds_has_little_to_gain():
     assert of_flat_reward(0.99, 0.87) == {"reward-never-left-its-start"}  # which it no longer does
 
 
+def test_no_second_opinion_on_a_training_of_eight_points():
+    """Whose last one may stand anywhere."""
+    loss = np.array([27.0, 33, 22, 30, 45, 28, 31, 74])
+    assert variants("loss-divergence", Signal.LOSS, loss) == set()
+    assert variants("loss-divergence", Signal.LOSS, np.append(loss, [90.0, 110, 140, 160])) != set()
+
+
 def test_a_reward_that_rises_beyond_its_scatter_is_leaving_its_start():
     """Even if its first points were higher by chance, and a run that was stopped half-way showed no more."""
     noise = np.random.default_rng(5).normal(0, 1, 60)
