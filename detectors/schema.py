@@ -55,9 +55,6 @@ BELOW = "bad_below"
 SKIPPED = "skip_reason"
 EXCUSED = "excused"
 """A column of a rule where it has one: what is found of the row is right, so no score card speaks either."""
-OUTRANKED = "outranked"
-"""A column of a rule where it has one: something else outranks what is judged, so no score card speaks at
-interims that are no stages of the plan."""
 LOOK = "look"
 INTERIM = "interim"
 

@@ -35,7 +35,6 @@ from sentinel.detectors.schema import (
     LOOK,
     NEW,
     ONSET,
-    OUTRANKED,
     OVER,
     SERIES,
     SEVERITY,
@@ -127,11 +126,8 @@ def with_opinion(
     joined = findings.drop(LOOK).join(opinion.lazy(), on=[SERIES, INDEX], how="left", maintain_order="left")
     waits = pl.col(SUMS_UP) & ~pl.col(OVER) & (pl.col(GROWN) > pl.col("card_grown").fill_null(AT_ONCE))
     by_rule = pl.when(waits.fill_null(value=False)).then(0).otherwise(pl.col(SEVERITY).fill_null(0))
-    excused, outranked = (
-        pl.col(name) if name in findings.collect_schema().names() else pl.lit(value=False)
-        for name in (EXCUSED, OUTRANKED)
-    )
-    excused |= outranked & (pl.col("card_grown") > AT_ONCE).fill_null(value=False)
+    knows_excuse = EXCUSED in findings.collect_schema().names()
+    excused = pl.col(EXCUSED) if knows_excuse else pl.lit(value=False)
     doubt = pl.col(SEVERITY)
     if usual is not None:
         doubts = usual.select(SERIES, INDEX, usual_severity=SEVERITY)

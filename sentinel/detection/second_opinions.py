@@ -13,8 +13,8 @@ from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 from sentinel.series.rows import finite_or_none
 from sentinel.series.stream import SeriesRows
 
-LEAST_POINTS = 8
-"""Points of a series below which its course tells nothing."""
+LEAST_POINTS = 3
+"""Points of a series below which it has no course, and no card reads it."""
 
 _FOREST = ""
 """In place of a detector. It comes before all others of a position."""

@@ -23,5 +23,5 @@ def test_an_interim_at_which_the_run_ends_is_told_as_both():
     ]
     said = [verdict for _, (verdict,) in opinions(rows, lambda *_: None)]
     points = {(verdict.index + 1, verdict.final) for verdict in said}
-    assert points == {(count, False) for count in (8, 10, 12, 14, 16, 20)} | {(20, True)}
+    assert points == {(count, False) for count in (5, 6, 7, 8, 10, 12, 14, 16, 20)} | {(20, True)}
     assert all(0 <= verdict.opinion() <= 1 for verdict in said)

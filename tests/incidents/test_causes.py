@@ -124,20 +124,6 @@ def test_what_is_known_of_a_run_tells_causes_apart(cited, known_values, findings
 
 
 @pytest.mark.parametrize(
-    ("evidence", "first"),
-    [
-        ({"at_first": 1.4, "gained": 0.0}, "V1"),
-        ({"at_first": 1.4, "gained": 0.3}, "A-overfit"),
-        ({"at_first": 0.9, "gained": 0.0}, "A-overfit"),
-        ({}, "A-overfit"),
-    ],
-)
-def test_a_gap_that_was_there_from_the_first_evaluation_on_is_no_memorising(evidence, first):
-    clues = Clues(evidence)
-    assert possible_causes(("A-overfit", "A-eval-loss", "V1"), clues, catalogue.load())[0].id == first
-
-
-@pytest.mark.parametrize(
     ("cited", "known_values", "expected"),
     [
         (("DP3", "A-err-hang", "A-err-nccl", "A-err-exit9"), Told(), "A-err-exit9"),
