@@ -8,8 +8,7 @@ Some tags count optimizer steps and others epochs, so steps are compared only wi
 these tags are not compared at all:
 
 - tags without a meaning and histograms, because people log them at the number of the batch in its epoch,
-- tags of the machine, such as its speed, because a validation logs them at steps of its own,
-- the epoch, because each client of a federated training counts its own in each round.
+- tags of the machine, such as its speed, because a validation logs them at steps of its own.
 
 Steps may also go on through several trainings, as those of a W&B run in which each fold is trained. So an
 attempt begins too where epoch and loss begin again: some epochs on, both are back where the attempt began.
@@ -289,10 +288,9 @@ class Attempts(msgspec.Struct, array_like=True):
                 searched = end
                 length *= 2
                 continue
-            row = _row_of(chunk, back, slice(begin, total))  # its epoch, which is not compared, as well
-            if row.start > begin:
-                yield self.number, slice(begin, row.start)
-            begin = row.start
+            if back > begin:
+                yield self.number, slice(begin, back)
+            begin = back
             searched = back
             length = _MIN_SEARCH
             self.number += 1

@@ -36,15 +36,10 @@ from sentinel.series.unmapped_nonfinite import JUDGED_THEMSELVES, LOSSES, UNDEFI
 from sentinel.series.unmapped_shape import ODD, UnmappedShape
 from sentinel.sources.base import Chunk, of_each_tag, order_by_tag
 
-_COUNTED_ELSEWHERE = frozenset(
-    {
-        *(Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY),
-        Signal.EPOCH,
-    }
+_OF_THE_MACHINE = frozenset(
+    {Signal.STEP_TIME, Signal.TOKENS_PER_SECOND, Signal.THROUGHPUT, Signal.MFU, Signal.GPU_MEMORY}
 )
-"""Signals whose steps that go back begin no attempt by themselves. A validation logs the machine's under the
-same tags; MMEngine logs them at the number of the epoch. Each client of a federated training counts epochs of
-its own in each round."""
+"""Signals that a validation logs under the same tags. MMEngine logs them at the number of the epoch."""
 
 
 class SeriesRows(msgspec.Struct, frozen=True, gc=False):
@@ -348,7 +343,7 @@ class Stream(msgspec.Struct):
     def _has_comparable_steps(self, tag: str) -> bool:
         """Return whether a step of the tag that goes back begins an attempt; see `Attempts`."""
         meaning = self.meanings[tag]
-        return meaning is not None and meaning.signal not in _COUNTED_ELSEWHERE and not is_of_histogram(tag)
+        return meaning is not None and meaning.signal not in _OF_THE_MACHINE and not is_of_histogram(tag)
 
     def _points(self, chunk: Chunk, part: slice) -> list[Points]:
         """Return the points of tags that a spec or the plan uses, in the unit and sign of their signals."""

@@ -162,19 +162,3 @@ def test_steps_that_count_the_batches_of_an_epoch_page_nobody(tmp_path, has_epoc
             print(json.dumps({**epoch, "step": batch % 60, "loss": loss}), file=file)
     (run,) = sentinel.replay(path).runs
     assert [one.detector for one in run.incidents] == []
-
-
-@pytest.mark.slow  # replays a log
-def test_the_epochs_that_clients_count_in_each_round_begin_no_attempt(tmp_path):
-    lines = [
-        f"Client {client} Epoch {epoch}/3: Loss=0.{9 - epoch}, Acc={60 + epoch}.0%"
-        for _ in range(10)
-        for client in range(10)
-        for epoch in (1, 2, 3)
-    ]
-    lines += [f"Round {count} Clean Acc: {50 + count}.0%" for count in range(1, 11)]
-    path = tmp_path / "train.log"
-    path.write_text("\n".join(lines) + "\n")
-    (run,) = sentinel.replay(path).runs
-    assert run.attempts == 1
-    assert [one.detector for one in run.incidents] == []
