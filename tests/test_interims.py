@@ -403,6 +403,22 @@ def test_a_held_out_loss_that_comes_down_between_two_interims_is_not_told(tmp_pa
     assert first_told(log, "generalization-gap", "memorises") is None
 
 
+def test_five_evaluations_that_rise_from_the_first_one_on_page_at_the_end(tmp_path):
+    """The training loss alone looks well."""
+    losses = 0.32, 0.34, 0.37, 0.4, 0.42
+    log = log_of_epochs(tmp_path / "training.csv", train_loss=0.3 * 0.3 ** np.arange(5), val_loss=losses)
+    assert first_told(log, "generalization-gap", "memorises") == 5
+
+
+@pytest.mark.parametrize(("accuracy", "told_at"), [(0.9, None), (0.3, 12)])
+def test_a_rise_beside_an_accuracy_that_holds_pages_where_the_run_looks_ill(tmp_path, accuracy, told_at):
+    losses = [0.50, 0.40, 0.36, 0.35, *(0.37 + 0.02 * np.arange(16))]
+    accuracies = [accuracy - 0.05, accuracy - 0.02, *[accuracy] * 18]
+    series = {"train_loss": 0.85 ** np.arange(20), "val_loss": losses, "val_accuracy": accuracies}
+    log = log_of_epochs(tmp_path / "training.csv", **series)
+    assert first_told(log, "generalization-gap", "memorises") == told_at
+
+
 def test_seven_evaluations_of_a_run_that_goes_on_are_too_few(tmp_path):
     accuracies = 0.16, 0.16, 0.16, 0.17, 0.1, 0.1, 0.1, 0.13, 0.19, 0.2, 0.25, 0.3
     losses = 0.036, 0.05, 0.045, 0.047, 0.056, 0.053, 0.042, 0.032, 0.03, 0.03, 0.025, 0.02

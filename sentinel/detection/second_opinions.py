@@ -9,12 +9,16 @@ from functools import cache, partial
 from sentinel.common.errors import is_defect
 from sentinel.detectors.api import Detector
 from sentinel.detectors.reading.cards import second_opinions
+from sentinel.incidents.consent import LOOKS_ILL
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 from sentinel.series.rows import finite_or_none
 from sentinel.series.stream import SeriesRows
 
 LEAST_POINTS = 3
 """Points of a series below which it has no course, and no card reads it."""
+
+ENOUGH = 8
+"""Points of a series below which nothing is said of one that looks well."""
 
 _FOREST = ""
 """In place of a detector. It comes before all others of a position."""
@@ -70,9 +74,11 @@ def _opinion(
     from sentinel.series.windows import frame
 
     try:
-        return opinion_on(frame(detector, [(series.spec, series.window)]))
+        opinion = opinion_on(frame(detector, [(series.spec, series.window)]))
     except BaseException as error:  # a broken opinion must not stop a page
         if not is_defect(error):
             raise
         failed("second opinion", series.run, error)
         return None
+    is_told = series.window.end >= ENOUGH or (opinion is not None and opinion >= LOOKS_ILL)
+    return opinion if is_told else None
