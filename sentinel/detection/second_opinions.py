@@ -9,16 +9,16 @@ from functools import cache, partial
 from sentinel.common.errors import is_defect
 from sentinel.detectors.api import Detector
 from sentinel.detectors.reading.cards import second_opinions
-from sentinel.incidents.consent import LOOKS_ILL
+from sentinel.detectors.reading.roles import PARTS, Role
 from sentinel.incidents.verdict_merge import Key, Segment, Verdict
 from sentinel.series.rows import finite_or_none
 from sentinel.series.stream import SeriesRows
 
-LEAST_POINTS = 3
-"""Points of a series below which it has no course, and no card reads it."""
+LEAST_POINTS = 8
+"""Points of a series below which its course tells nothing."""
 
-ENOUGH = 8
-"""Points of a series below which nothing is said of one that looks well."""
+LEAST_EVALUATIONS = 3
+"""The same of evaluations, which are few, and of which each is a mean over all held-out data."""
 
 _FOREST = ""
 """In place of a detector. It comes before all others of a position."""
@@ -31,11 +31,17 @@ def opinions(
     asked = {
         _moment(series): (series, _verdict(series, detector, failed))
         for series in new_rows
-        if (series.window.interim or series.window.ended) and series.window.end >= LEAST_POINTS
+        if (series.window.interim or series.window.ended) and series.window.end >= _least_points(series)
         if (detector := _detector(series)) is not None
     }
     for series, verdict in asked.values():
         yield series, (verdict,)
+
+
+def _least_points(series: SeriesRows) -> int:
+    part = PARTS.get(series.spec.judged)
+    is_evaluated = part is not None and part.role in (Role.METRIC, Role.HELD_OUT_LOSS)
+    return LEAST_EVALUATIONS if is_evaluated else LEAST_POINTS
 
 
 def _moment(series: SeriesRows) -> tuple[str, str, int, str, int, bool]:
@@ -74,11 +80,9 @@ def _opinion(
     from sentinel.series.windows import frame
 
     try:
-        opinion = opinion_on(frame(detector, [(series.spec, series.window)]))
+        return opinion_on(frame(detector, [(series.spec, series.window)]))
     except BaseException as error:  # a broken opinion must not stop a page
         if not is_defect(error):
             raise
         failed("second opinion", series.run, error)
         return None
-    is_told = series.window.end >= ENOUGH or (opinion is not None and opinion >= LOOKS_ILL)
-    return opinion if is_told else None
