@@ -23,9 +23,6 @@ STAGES = 1 / 2, 2 / 3, 0.85
 AT_ONCE = 1.0
 """Times to which a log has to have grown for what is told at its first interim."""
 
-AGAIN = 1.1
-"""The same of what a second interim in a row has to find."""
-
 TWICE = 2.0
 """The same of what may be over at the next one: it stood while half of the log was written."""
 

@@ -404,7 +404,6 @@ def test_a_held_out_loss_that_comes_down_between_two_interims_is_not_told(tmp_pa
 
 
 def test_five_evaluations_that_rise_from_the_first_one_on_page_at_the_end(tmp_path):
-    """The training loss alone looks well."""
     losses = 0.32, 0.34, 0.37, 0.4, 0.42
     log = log_of_epochs(tmp_path / "training.csv", train_loss=0.3 * 0.3 ** np.arange(5), val_loss=losses)
     assert first_told(log, "generalization-gap", "memorises") == 5

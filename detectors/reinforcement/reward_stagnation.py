@@ -60,9 +60,7 @@ from sentinel.detectors.verdict import SkipReason, verdicts
 
 SOLVED = "the reward rests at its best, {value:.6g}, for {still} points: solved, or as good as it gets"
 FEW_CHANGES = 3  # of a reward that hardly ever moves
-MOST_LEVELS = (
-    2 * FEW_CHANGES + 1
-)  # of the blocks of a reward with so few changes: a change may lie within a block
+MOST_LEVELS = 2 * FEW_CHANGES + 1  # of the blocks of such a reward: a change may lie within a block
 SCATTER = 100  # points that tell how a reward scatters
 SURELY = 3  # standard errors
 FINE = 0.6  # of the rest, where rewards are no whole numbers
