@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import polars as pl
+from msgspec.structs import replace
 
 from sentinel.catalogue import Signature
 from sentinel.common.lazy_pattern import lazy_pattern
@@ -22,7 +23,7 @@ from sentinel.detectors.run_checks import Printed
 from sentinel.runs.preemption import PREEMPTION_WORDS, preempts
 from sentinel.sources.base import Line
 from sentinel.sources.console.bars import states
-from sentinel.sources.console.passages import Passages
+from sentinel.sources.console.passages import ROW, Passages
 
 MAX_LINE = 500
 """Characters of a line that are read. This bounds the time that one line can cost."""
@@ -163,7 +164,7 @@ class _Origin(msgspec.Struct):
 
     def pass_on(self, lines: Sequence[str]) -> None:
         """Count lines that change nothing."""
-        self.lines += len(lines)
+        self.lines += len(lines) - lines.count(ROW)
         self.keep(lines)
 
     def keep(self, lines: Sequence[str]) -> None:
@@ -209,11 +210,16 @@ class ConsoleState(msgspec.Struct):
         )
 
     def scan(self, name: str, lines: Sequence[Line], signatures: Sequence[Signature]) -> Iterator[Printed]:
-        """Yield the news in the next lines of one file."""
+        """Yield the news in the next lines of one file. What stands before the first row of a log that holds
+        rows as well is at step 0.
+        """
         origin = self._origin(name)
-        if origin is not None:
-            texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
-            yield from self._scan_lines(name, origin, texts, lines.__getitem__, signatures)
+        if origin is None:
+            return
+        texts = lines.texts if isinstance(lines, Passages) else [line.text for line in lines]
+        for news in self._scan_lines(name, origin, texts, lines.__getitem__, signatures):
+            is_first = isinstance(lines, Passages) and news.step is None
+            yield replace(news, step=0) if is_first else news
 
     def _scan_lines(
         self,
@@ -238,7 +244,10 @@ class ConsoleState(msgspec.Struct):
                 origin.pass_on(texts[next_line:index])
                 yield from self._read_line(name, origin, texts[index], partial(line_at, index), signatures)
                 next_line = index + 1
-        origin.pass_on(texts[next_line:])  # without text
+        rest = texts[next_line:]  # without text
+        if ROW in rest:
+            yield from _goes_on(origin, name, line_at(next_line + rest.index(ROW)))
+        origin.pass_on(rest)
 
     def _read_line(
         self,
@@ -249,6 +258,9 @@ class ConsoleState(msgspec.Struct):
         signatures: Sequence[Signature],
     ) -> Iterator[Printed]:
         """Yield the news in one line. Its time and step are read only if they matter."""
+        if whole_line == ROW:
+            yield from _goes_on(origin, name, line())
+            return
         origin.lines += 1
         text = whole_line[:MAX_LINE]
         if not text or text.isspace():
@@ -275,11 +287,7 @@ class ConsoleState(msgspec.Struct):
                 self.remarks[signature.key] = Remark(signature.entry, masked_text(text), name, origin.lines)
         if origin.ordinary is not None and not origin.tracebacks:
             origin.ordinary += 1
-            step = line().step
-            if origin.ordinary == _MIN_ORDINARY_LINES or (step is not None and step != origin.step):
-                origin.ordinary = None
-                origin.preempted = ""
-                yield _printed(origin, name, line(), text, Severity.CLEAN)
+            yield from _goes_on(origin, name, line())
 
     @property
     def last_lines(self) -> str:
@@ -297,6 +305,17 @@ class ConsoleState(msgspec.Struct):
         if name not in self.origins and len(self.origins) >= _MAX_ORIGINS:
             return None
         return self.origins.setdefault(name, _Origin())
+
+
+def _goes_on(origin: _Origin, name: str, line: Line) -> Iterator[Printed]:
+    """Yield that a run went on after an error, if a line shows it by its step or as one of many."""
+    if origin.ordinary is None or origin.tracebacks:
+        return
+    has_moved = line.step is not None and line.step != origin.step
+    if has_moved or origin.ordinary >= _MIN_ORDINARY_LINES:
+        origin.ordinary = None
+        origin.preempted = ""
+        yield _printed(origin, name, line, line.text, Severity.CLEAN)
 
 
 def _printed(origin: _Origin, name: str, line: Line, text: str, severity: Severity, **more: Any) -> Printed:

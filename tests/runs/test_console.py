@@ -12,6 +12,7 @@ from sentinel.catalogue import signatures
 from sentinel.detectors.api import Severity
 from sentinel.runs.console import ConsoleState, _candidate_lines
 from sentinel.sources.base import Line
+from sentinel.sources.console.passages import Passages
 
 TRACEBACK = """\
 Traceback (most recent call last):
@@ -240,6 +241,39 @@ def test_a_later_step_in_the_same_log_says_that_the_run_went_on():
     printed = [Line(math.nan, "Killed", 40), Line(math.nan, "resuming", 40), Line(math.nan, "saved", 41)]
     results = ConsoleState().scan("", printed, signatures())
     assert [(news.line, news.severity) for news in results] == [(1, Severity.CRITICAL), (3, Severity.CLEAN)]
+
+
+@pytest.mark.parametrize("cut", [2, 3, 4])
+def test_a_row_of_metrics_behind_an_error_says_that_the_run_went_on(cut):
+    printed = Passages()
+    printed.row(40)
+    printed.add(["Killed"], 40)
+    printed.row(50)
+    console = ConsoleState()
+    results = [*console.scan("", first_of(printed, cut), signatures())]
+    if cut < len(printed):
+        rest = Passages()
+        rest.row(50)
+        results += console.scan("", rest, signatures())
+    assert [(news.line, news.step, news.severity) for news in results] == [
+        (1, 40, Severity.CRITICAL),
+        (1, 50, Severity.CLEAN),
+    ]
+
+
+def first_of(printed, count):
+    first = Passages()
+    for text, step in [*zip(printed.texts, printed.steps, strict=True)][:count]:
+        first.add([text], step)
+    return first
+
+
+def test_an_error_before_the_first_row_of_a_log_is_at_its_start():
+    printed = Passages()
+    printed.add(["Killed"], None)
+    printed.row(100)
+    results = ConsoleState().scan("", printed, signatures())
+    assert [(news.step, news.severity) for news in results] == [(0, Severity.CRITICAL), (100, Severity.CLEAN)]
 
 
 def test_what_a_progress_bar_overwrote_is_gone():

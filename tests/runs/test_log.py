@@ -8,12 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from sentinel.common.days import DAY_SECONDS
+from sentinel.detectors.api import Severity
 from sentinel.detectors.discovery import all_detectors
 from sentinel.pipeline import Pipeline
 from sentinel.runs.log import StoredRun
 from sentinel.runs.metadata import FoundSetting
 from sentinel.runs.state_codec import packed, unpacked
 from sentinel.sources.base import Chunk, Ending, EndKind, Line, PollResult, Run
+from sentinel.sources.console.log import Console
 from sentinel.sources.discovery import discover
 from sentinel.sources.json.lines import JsonLines
 from sentinel.watch.watched import WatchedRun
@@ -211,6 +213,17 @@ def test_a_run_whose_console_ends_in_an_exception_crashed(pipeline, tmp_path):
     assert run.ending == Ending(EndKind.CRASHED, "it printed 'E: x'", inferred=True)
     run.ingest(PollResult({}, [chunk([1])]))
     assert run.ending is None, "points reopen a run that had ended"
+
+
+def test_a_launch_that_failed_ahead_of_the_training_is_over_once_rows_come(pipeline, tmp_path):
+    """One console of several launches: the last one trains, and prints nothing but its rows."""
+    path = tmp_path / "nohup.out"
+    failed = 'Traceback (most recent call last):\n  File "a.py", line 1\nE: x\n'
+    path.write_text(failed + "".join(f"step {step} loss {1 / step:.3f}\n" for step in range(10, 90, 10)))
+    log = pipeline.track(Run(path, "console", Console(path, False)), "nohup.out").log
+    printed = log.ingest(log.poll(1000)).printed
+    assert [(news.step, news.severity) for news in printed] == [(0, Severity.CRITICAL), (10, Severity.CLEAN)]
+    assert log.ending is None
 
 
 def too_short_a_schedule(directory):

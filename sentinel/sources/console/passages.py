@@ -16,6 +16,9 @@ STAMP = lazy_pattern(
 )
 """The day and the time of a line."""
 
+ROW = "\n"
+"""What stands among the lines for the first row of metrics behind a line: no line has this text."""
+
 _STAMP_WITHIN = 80  # characters
 
 
@@ -30,6 +33,11 @@ class Passages(Sequence[Line]):
         """Add lines that follow this step."""
         self.texts += texts
         self.steps += [step] * len(texts)
+
+    def row(self, step: int) -> None:
+        """Add that a row of metrics follows at this step, unless one before it is the last that was added."""
+        if not self.texts or self.texts[-1] != ROW:
+            self.add([ROW], step)
 
     def __len__(self) -> int:
         return len(self.texts)

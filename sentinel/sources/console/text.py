@@ -165,6 +165,8 @@ class Text:
         counts |= self._parse_line(line)
         if counts:
             self._step = self._last_step()
+        if counts and self._step is not None:
+            self.lines.row(self._step)
         return counts
 
     def _pass(self, lines: Sequence[str]) -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.console.line_forms import LineForm
-from sentinel.sources.console.passages import MAX_LINE, Passages
+from sentinel.sources.console.passages import MAX_LINE
 from sentinel.sources.csv.delimited import Table
 from sentinel.sources.readers.growing import nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.readers.measured_rows import Row, Streams
@@ -27,9 +28,6 @@ MAX_READ = 1 << 22
 
 MAX_PIECE = 1 << 16
 """Bytes that are read before the points are counted."""
-
-MAX_TEXT = 2000
-"""Characters of a line that is passed on."""
 
 _BYTES_A_POINT = 32  # a guess of how far to read for some points; a wrong one only costs time
 
@@ -66,8 +64,10 @@ class TextLog(msgspec.Struct, frozen=True):
             "streams": streams.memory(),
             "overlong": is_overlong,
         }
-        settings = reader.settings if isinstance(reader, RecurringLines) else {}
-        return PollResult(state, chunks, problems, more, config=settings, lines=_passages(reader))
+        result = PollResult(state, chunks, problems, more)
+        if isinstance(reader, RecurringLines):
+            return replace(result, config=reader.settings, lines=reader.printed)
+        return result
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
         """Return the points of a last line without a line break, and of rare lines; see `Flushable`."""
@@ -108,11 +108,3 @@ def _parse(
     if not end and (is_overlong or len(data) >= MAX_LINE):
         return rows, len(data), True
     return rows, start, is_overlong
-
-
-def _passages(reader: RecurringLines | Table) -> Passages:
-    passages = Passages()
-    if isinstance(reader, RecurringLines):
-        for text, step in reader.texts:
-            passages.add([text[:MAX_TEXT]], step)
-    return passages

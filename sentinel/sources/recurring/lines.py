@@ -9,6 +9,7 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
+from sentinel.sources.console.passages import Passages
 from sentinel.sources.readers.measured_rows import ROW, Row
 from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -29,6 +30,9 @@ from sentinel.sources.recurring.records import Entry, Records
 from sentinel.sources.recurring.reports import Reports
 from sentinel.sources.recurring.summaries import Summaries
 from sentinel.sources.recurring.wrapped import Wrapped
+
+MAX_TEXT = 2000
+"""Characters of a line that are passed on."""
 
 _AFTER_TRAINING = ("eval_", "train_runtime")
 """Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
@@ -68,7 +72,7 @@ class RecurringLines:
         self._last_step: int | None = state.get("last_step")
         self._counted: bool = state.get("counted", False)  # whether a line told that step
         self._rows: list[Row] = []
-        self.texts: list[tuple[str, int | None]] = []  # lines that tell no metrics, and the step before
+        self.printed = Passages()  # lines that tell no metrics
         self.settings: dict[str, Plain] = {}  # that lines before the first row state
 
     def dump(self) -> dict[str, Any]:
@@ -148,7 +152,7 @@ class RecurringLines:
             return
         self._read_numbers(prose, is_redrawn)
         if len(self._rows) == before and not is_redrawn:
-            self.texts.append((text, self._last_step))
+            self.printed.add([text[:MAX_TEXT]], self._last_step)
 
     def _outside_tables(self, line: str) -> str | None:
         """Return a line with the names of its columns; None for the row of a block and for a header."""
@@ -248,6 +252,7 @@ class RecurringLines:
         if unit == "epoch above" and "epoch" not in row.names:
             row = row._replace(names=(*row.names, "epoch"), values=(*row.values, float(step)))
         self._rows.append(row)
+        self.printed.row(step)
         return step
 
 

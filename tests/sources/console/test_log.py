@@ -11,7 +11,7 @@ from sentinel.runs.metadata import RunMetadata
 from sentinel.runs.training_groups import is_same_training, trace_of
 from sentinel.sources.base import Run
 from sentinel.sources.console.log import ConsoleLog, find
-from sentinel.sources.console.passages import MAX_LINE
+from sentinel.sources.console.passages import MAX_LINE, ROW
 from sentinel.sources.console.text import Text
 from sentinel.sources.discovery import discover
 from tests.sources.reader import Reader
@@ -374,7 +374,7 @@ def test_lines_have_their_time(tmp_path):
     batch = ConsoleLog(path).poll({}, 100)
     assert batch.chunks[0].time[0] == 1767225600.5
     assert math.isnan(batch.chunks[0].time[1])
-    assert [line.text for line in batch.lines] == ["RuntimeError: oh"]
+    assert [line.text for line in batch.lines] == [ROW, "RuntimeError: oh"]
 
 
 @pytest.mark.slow

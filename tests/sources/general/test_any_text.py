@@ -641,4 +641,5 @@ def test_a_table_below_the_training_does_not_move_the_step_of_an_error():
     table = [f"label_{row}  precision 0.{row}1  recall 0.{row}2" for row in range(1, 8)]
     reader = RecurringLines("log")
     reader.read("\n".join([*steps, *table, "NameError: x", ""]).encode())
-    assert reader.texts[-1] == ("NameError: x", 390)
+    last = reader.printed[-1]
+    assert (last.text, last.step) == ("NameError: x", 390)
