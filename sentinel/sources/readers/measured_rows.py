@@ -67,6 +67,14 @@ class Laps(msgspec.Struct, array_like=True):
     stride: int = 1
     epoch: int = -1
     axis: Axis = msgspec.field(default_factory=Axis)  # of lines that tell the size of an epoch
+    above: tuple[int, int] = (-1, -1)  # the first epoch that a line above told, and the last one
+
+    def stand_below(self, epoch: int) -> None:
+        """Begin anew where the lines above tell the first epoch again: of another training."""
+        first, last = self.above if self.above[0] >= 0 else (epoch, epoch)
+        if epoch == first < last:
+            self.before, self.last = 0, -1
+        self.above = (first, epoch)
 
     def step(self, value: int, total: int | None, epoch: int | None, is_final: bool = False) -> int:
         """Return the step of a line that tells its place, and perhaps its epoch and the size of an epoch."""

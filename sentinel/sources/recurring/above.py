@@ -55,6 +55,11 @@ class CountersAbove:
         above = self._of_writers.get(writer)
         return above and above[:3]
 
+    def epoch(self, writer: str) -> int:
+        """Return the epoch that the lines of a writer told last; 0 if they told none."""
+        above = self._of_writers.get(writer)
+        return int(above[3]) if above else 0
+
     def move(self, writer: str, counters: Counters) -> None:
         """Move the step under which the next lines of a writer stand.
 

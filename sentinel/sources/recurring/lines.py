@@ -232,6 +232,7 @@ class RecurringLines:
         unit = record.unit
         steps = self._records.steps_of(record)
         steps.rows += FIXED not in line.counters
+        steps.lap.stand_below(self._counters.epoch(writer))
         step = step_of(record, steps, line)
         if step is None or not -MAX_STEP < step < MAX_STEP:
             step = steps.rows
