@@ -18,6 +18,8 @@ from sentinel.sources.csv.delimited import Table
 from sentinel.sources.readers.growing import nothing_new, read_lines, read_rest, unreadable
 from sentinel.sources.readers.measured_rows import Row, Streams
 from sentinel.sources.readers.redrawn_lines import end_of_lines
+from sentinel.sources.readers.splits import of_file, part_of_text
+from sentinel.sources.readers.words import says_metric
 from sentinel.sources.recurring.lines import RecurringLines
 
 MIN_READ = 1 << 16
@@ -57,7 +59,7 @@ class TextLog(msgspec.Struct, frozen=True):
         if is_overlong and not cursor.get("overlong"):
             problem = f"a line is longer than {MAX_LINE >> 20} MiB and was skipped"
             problems.append(ReadIssue(self.path, f"byte {piece.offset}", problem))
-        chunks = streams.chunks(rows)
+        chunks = streams.chunks(map(self._of_its_part, rows))
         state = {
             "mark": piece.mark(consumed, waiting=not more),
             "reader": reader.dump(),
@@ -76,7 +78,15 @@ class TextLog(msgspec.Struct, frozen=True):
         except OSError:
             return ()
         streams = Streams(self.path.name, cursor.get("streams", {}), False)
-        return streams.chunks(self._reader(cursor).end(piece.data if piece else b""), is_end=True)
+        rows = self._reader(cursor).end(piece.data if piece else b"")
+        return streams.chunks(map(self._of_its_part, rows), is_end=True)
+
+    def _of_its_part(self, row: Row) -> Row:
+        """Return a row whose metrics are of the part of the data that the name of the text says."""
+        part = part_of_text(self.path.stem)
+        if not part:
+            return row
+        return row._replace(names=tuple(of_file(n, part) if says_metric(n) else n for n in row.names))
 
     def _reader(self, cursor: Cursor) -> RecurringLines | Table:
         state: Mapping[str, Any] = cursor.get("reader", {})

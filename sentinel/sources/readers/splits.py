@@ -80,6 +80,12 @@ def part_of_file(stem: str) -> str:
     return part[0].lower() if part and not _OF_TRAINING.search(stem) else ""
 
 
+def part_of_text(stem: str) -> str:
+    """Return the held-out part that the name of a text says before a metric; others may hold all there is."""
+    part = part_of_file(stem)
+    return part if part in HELD_OUT and says_metric(stem[len(part) :]) else ""
+
+
 def of_file(name: str, part: str) -> str:
     """Return the name that a metric has in a file of that part of the data."""
     return name if not part or _OF_TRAINING.search(name) else of_part(name, part)

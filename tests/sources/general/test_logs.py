@@ -313,6 +313,16 @@ TABLES = {
         ["iteration, error_rate", *(f"{n},{1 / n}" for n in range(1, 6))],
         ("train/error_rate", 5, "0.2"),
     ),
+    "the part of the data that the name of a text says": (
+        "val_loss_deeper.txt",
+        [f"epoch: {n} iter: {n * 750} loss: {1 / n} accuracy: 0.{n}" for n in range(1, 6)],
+        ("val/loss", 3750, "0.2"),
+    ),
+    "a text whose name says no metric": (
+        "test_all.log",
+        [f"epoch: {n} iter: {n * 750} loss: {1 / n} accuracy: 0.{n}" for n in range(1, 6)],
+        ("loss", 3750, "0.2"),
+    ),
     "a count and the time": (
         "results.csv",
         [f"{n},{n / 4},{90 - n},{1755339958 + n}" for n in range(6)],
