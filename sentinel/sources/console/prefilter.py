@@ -28,7 +28,7 @@ _STRONG = (
     "[sample=", "[token=",  # blocks
     "gpu_mem",  # a table of YOLO
     " hella ", "tel:", "trl:",  # build-nanogpt and llm.c
-    " sent/s - ",  # XLM
+    " sent/s - ", " equations/s - ",  # XLM, SymbolicMathematics
     "result for ",  # Ray Tune
     "evaluation over ",  # TD3
     "***** ",  # the heading of results of an evaluation

@@ -145,9 +145,12 @@ SHAPES = (
         word=" (epoch ",
     ),
     Shape(
-        "xlm",  # also UnsupervisedMT
-        lazy_pattern(r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} sent/s - "),
-        word=" sent/s - ",
+        "xlm",  # also UnsupervisedMT, and SymbolicMathematics, which names its loss by the task
+        lazy_pattern(
+            r"(?:^|(?<= ))(?P<step>\d{1,15}) - {1,9}[\d.]{1,15} (?:sent/s - |equations/s - "
+            rf"(?: {{0,9}}[\d.]{{1,15}} words/s - )?[\w-]{{1,60}}: {{1,9}}(?P<xe_loss>{NUMBER}))"
+        ),
+        word="/s - ",
     ),
     Shape(
         "build-nanogpt",  # log.txt
@@ -318,6 +321,7 @@ WORDS = (
     "reward",
     " up. ",
     " sent/s",
+    " equations/s",
     " val ",
     " hella ",
     "tel:",
