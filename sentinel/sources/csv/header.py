@@ -11,7 +11,15 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from sentinel.sources.readers.records import EPOCH_KEYS, STEP_KEYS, TIME_KEYS, is_misspelt, named, rounds_of
+from sentinel.sources.readers.records import (
+    BATCH_KEYS,
+    EPOCH_KEYS,
+    STEP_KEYS,
+    TIME_KEYS,
+    is_misspelt,
+    named,
+    rounds_of,
+)
 from sentinel.sources.readers.splits import PART_KEYS
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -43,8 +51,9 @@ class Header(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def step(self) -> int | None:
-        """The column that counts the steps."""
-        return self._column(STEP_KEYS)
+        """The column that counts the steps, which may be the batches of epochs."""
+        step = self._column(STEP_KEYS)
+        return self._column(BATCH_KEYS) if step is None and self.epoch is not None else step
 
     @cached_property
     def epoch(self) -> int | None:

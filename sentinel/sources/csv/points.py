@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sentinel.sources.base import Chunk
 from sentinel.sources.csv.header import INDEX_NAMES, CsvRows, Header
 from sentinel.sources.readers.plain import MAX_STEP, plain_times, whole
-from sentinel.sources.readers.records import MAY_BE_LENGTHS, seconds
+from sentinel.sources.readers.records import BATCH_KEYS, MAY_BE_LENGTHS, seconds
 from sentinel.sources.readers.splits import of_part
 from sentinel.sources.readers.words import counter
 
@@ -57,7 +57,8 @@ class CsvAxis(msgspec.Struct):
         if header.step is not None and header.names[column].lower() in MAY_BE_LENGTHS:
             return self._onwards(steps, before if has_begun else int(steps[0]) if count else 0)
         if header.round is not None:
-            return self._over_rounds(steps, rows.values[:, header.round])
+            is_batch = header.names[column].lower() in BATCH_KEYS
+            return self._over_rounds(steps, rows.values[:, header.round], is_batch)
         if header.step is None:
             fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):
@@ -78,8 +79,12 @@ class CsvAxis(msgspec.Struct):
             self.last = int(steps[-1]) if len(steps) else before
         return steps
 
-    def _over_rounds(self, steps: NDArray[np.int64], rounds: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the steps over all rounds, if they begin anew wherever a round follows another."""
+    def _over_rounds(
+        self, steps: NDArray[np.int64], rounds: NDArray[np.float64], is_batch: bool
+    ) -> NDArray[np.int64]:
+        """Return the steps over all rounds, if they begin anew wherever a round follows another. A batch may
+        be the same one of each.
+        """
         if not len(steps):
             return steps
         rounds = rounds.copy()
@@ -91,7 +96,7 @@ class CsvAxis(msgspec.Struct):
         for count, first, top in zip(rounds[starts].tolist(), steps[starts].tolist(), highest, strict=True):
             if self.round is not None and count < self.round:
                 self.offset = 0
-            elif self.round is not None and count > self.round and first < self.highest:
+            elif self.round is not None and count > self.round and first < self.highest + is_batch:
                 self.offset = min(self.offset + self.highest, MAX_STEP)
             self.highest = max(top, self.highest) if count == self.round else top
             self.round = count if math.isfinite(count) else self.round

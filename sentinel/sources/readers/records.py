@@ -59,10 +59,13 @@ MAY_BE_LENGTHS = frozenset({"frame", "timestep", "timesteps", "steps"})
 
 EPOCH_KEYS = ("epoch",)
 
+BATCH_KEYS = ("batch", "batch_idx")
+"""Names of the step of tables that count batches within epochs, where nothing else is a step."""
+
 _EPISODE_KEYS = ("episode", "episode_id")
 _ROUNDS = {
     **dict.fromkeys(("step", "iter", "iteration"), (*EPOCH_KEYS, *_EPISODE_KEYS)),
-    **dict.fromkeys(_EPISODE_KEYS, EPOCH_KEYS),
+    **dict.fromkeys((*_EPISODE_KEYS, *BATCH_KEYS), EPOCH_KEYS),
 }
 """What may be counted above a step."""
 
