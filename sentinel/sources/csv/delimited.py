@@ -439,12 +439,22 @@ class Table:
 
 
 def _add_sums(names: list[str], values: list[float]) -> None:
-    """Put the losses of which the parts are written before them, in place."""
-    for total in reversed(_SUMS):
-        if f"{total}{_PART}1" in names:
-            parts = [v for name, v in zip(names, values, strict=True) if name.startswith(total + _PART)]
+    """Put the losses of which the parts are written before them, in place.
+
+    The loss of a condition is exactly zero in the test if none of the test's points lies there. The rest of
+    the parts does not tell whether the solution is right, so there is no sum then.
+    """
+    parts = {
+        total: [v for name, v in zip(names, values, strict=True) if name.startswith(total + _PART)]
+        for total in reversed(_SUMS)
+    }
+    train, test = (parts[total] for total in _SUMS)
+    if any(in_test == 0 != in_train for in_train, in_test in zip(train, test, strict=False)):
+        del parts[_SUMS[1]]
+    for total, of_total in parts.items():
+        if of_total:
             names.insert(0, total)
-            values.insert(0, sum(parts))
+            values.insert(0, sum(of_total))
 
 
 def _ends_within_a_cell(line: str) -> bool:

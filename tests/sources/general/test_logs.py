@@ -567,6 +567,14 @@ def test_a_document_states_its_settings(tmp_path, counts, stated, settings):
     assert dict(run.source.poll({}, 10**6).config) == settings
 
 
+@pytest.mark.parametrize(("condition", "totals"), [(0.0, {"loss_train"}), (2.5, {"loss_train", "loss_test"})])
+def test_a_test_that_lacks_a_condition_has_no_total(tmp_path, condition, totals):
+    rows = [f"{n}e+02 {1 / n} 2.5 {2 / n} {condition}" for n in range(1, 6)]
+    (tmp_path / "loss.dat").write_text("\n".join(["# step, loss_train, loss_test", *rows, ""]))
+    points = Reader(tmp_path).poll().points
+    assert {tag for tag, *_ in points if "part" not in tag} == totals
+
+
 def test_a_document_that_grows_gives_what_is_new(tmp_path):
     path = tmp_path / "losses.json"
     values = [1.0, 0.5, 0.25]
