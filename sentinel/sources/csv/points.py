@@ -58,7 +58,7 @@ class CsvAxis(msgspec.Struct):
             return self._onwards(steps, before if has_begun else int(steps[0]) if count else 0)
         if header.round is not None:
             is_batch = header.names[column].lower() in BATCH_KEYS
-            return self._over_rounds(steps, rows.values[:, header.round], is_batch)
+            return self._over_rounds(steps, rows.values[:, header.round], [*rows.held_out], is_batch)
         if header.step is None:
             fraction = np.flatnonzero(rows.logged[:, column] & ~can_count)
             if len(fraction):
@@ -80,10 +80,12 @@ class CsvAxis(msgspec.Struct):
         return steps
 
     def _over_rounds(
-        self, steps: NDArray[np.int64], rounds: NDArray[np.float64], is_batch: bool
+        self, steps: NDArray[np.int64], rounds: NDArray[np.float64], held_out: list[int], is_batch: bool
     ) -> NDArray[np.int64]:
-        """Return the steps over all rounds, if they begin anew wherever a round follows another. A batch may
-        be the same one of each.
+        """Return the steps over all rounds, if they begin anew wherever a round follows another.
+
+        A batch may be the same one of each round. Rows of held-out data, which count for themselves, stand
+        where the training does.
         """
         if not len(steps):
             return steps
@@ -91,6 +93,10 @@ class CsvAxis(msgspec.Struct):
         known = np.maximum.accumulate(np.where(np.isfinite(rounds), np.arange(len(rounds)), -1))
         rounds = np.where(known >= 0, rounds[known], math.nan if self.round is None else self.round)
         starts = np.flatnonzero(np.diff(rounds, prepend=math.nan) != 0)
+        for rows in np.split(np.arange(len(steps)), starts[1:]) if held_out else ():
+            before = self.highest if rounds[rows[0]] == self.round else 0
+            reached = np.maximum(np.maximum.accumulate(steps[rows]), before)
+            steps[rows] = np.where(np.isin(rows, held_out), reached, steps[rows])
         highest = np.maximum.reduceat(steps, starts).tolist()
         offsets = []
         for count, first, top in zip(rounds[starts].tolist(), steps[starts].tolist(), highest, strict=True):

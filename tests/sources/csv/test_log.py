@@ -85,6 +85,8 @@ def test_the_names_of_a_long_table_are_in_its_rows(tmp_path, header, row):
         ("Epohc,iteration,loss", ["0,5,1", "0,9,1", "1,5,1", "1,9,1", "2,5,1"], [5, 9, 14, 18, 23]),
         ("seed,iteration,loss", ["0,5,1", "0,9,1", "1,5,1", "1,9,1"], [5, 9, 5, 9]),
         ("epoch,batch,loss", ["0,0,1", "0,1,1", "0,2,1", "1,0,1", "1,1,1", "1,2,1"], [0, 1, 2, 3, 4]),
+        ("epoch,split,step,loss", ["0,train,5,1", "0,train,9,1", "0,val,0,1", "1,train,4,1"], [5, 9, 13]),
+        ("epoch,split,step,loss", ["0,val,5,1", "0,val,9,1", "1,val,5,1"], [5, 9, 14]),
         ("epoch,batch,loss", ["1,32,1", "2,32,1", "3,32,1"], [32, 64, 96]),
         ("step,batch,loss", ["1,32,1", "2,32,1"], [1, 2]),
         ("batch,loss", ["32,1", "32,1"], [1, 2]),
