@@ -16,6 +16,7 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.pairs import is_metric
 from sentinel.sources.console.printed import NUMBER, Record, number
 from sentinel.sources.console.shapes import has_word
+from sentinel.sources.readers.printed_numbers import without_deviation
 
 _COLUMN_GAP = lazy_pattern(r" {2,}")
 _BARS = "|\u2502\u2503"
@@ -30,6 +31,10 @@ _CLASS = "Class"
 _ALL = "all"
 _FULL = lazy_pattern(r":(?:\s{1,9}100%.*|$)")
 _AROUND = lazy_pattern(r"(?<!\w)\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
+
+
+_SPREAD = lazy_pattern(r"\s?\((?:mean|avg|average)\s?(?:±|\+/-)\s?(?:std|sd)\)", re.IGNORECASE)
+"""What stands behind the name of a column with cells such as "0.81 ± 0.39"."""
 
 
 class Columns:
@@ -56,7 +61,7 @@ class Columns:
             return False
         if any(map(_CELL_NUMBER.fullmatch, names)) or not has_word(line.lower()):
             return False
-        self.names = [_AXIS_COLUMNS.get(name.lower(), name) for name in names]
+        self.names = [_AXIS_COLUMNS.get(name.lower(), _SPREAD.sub("", name)) for name in names]
         return True
 
     def row(self, line: str) -> Record:
@@ -88,6 +93,7 @@ class Columns:
 
 def _value(name: str, cell: str) -> float | None:
     """Return the number of a cell: of a list the sum of the parts of a loss, or else the only one."""
+    cell = without_deviation(cell)
     if cell.endswith("%") and (percent := number(cell[:-1])) is not None:
         return percent / 100
     if not (cell.startswith("[") and cell.endswith("]")):
