@@ -77,7 +77,6 @@ LOST = 9.0  # it rose so far: to ten times its best
     maturity=Maturity.STABLE,
     hold=5,
     cause=Cause.DIVERGENCE,
-    needs_consent=True,
     # After a loss has diverged, neither its shape nor its gradients say how it learns.
     inhibits=(Cause.LOSS_SHAPE, Cause.EVALUATION, Cause.GRADIENT_SIZE),
     evidence=RISE | MEASURES | CRITIC,
