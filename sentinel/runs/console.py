@@ -75,6 +75,10 @@ _CAUGHT = lazy_pattern(
     r"|Exception (?:ignored )?in|Logging error"
     r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
 )
+_WITHOUT_WORDS = lazy_pattern(r"\b(?:ERROR|CRITICAL)\b(?::[\w.]{1,80})?[\s\]:|-]{0,9}$")
+"""The end of what a logger says of an exception, where it says nothing: the one that is raised again, as in
+lightning-hydra-template's `task_wrapper`."""
+
 _FAILED = lazy_pattern(
     r"\b(?:(?:pre-?)?training|fine-?tuning|experiment|phase)\b[^:]{0,40}\b(?:failed|crashed|aborted)\b"
     r"|\b(?:error|exception)\b (?:occurred )?(?:during|in|while) (?:the )?(?:model )?"
@@ -375,7 +379,8 @@ def _error(
 
 def _is_caught(line: str) -> bool:
     """Return whether a line announces an exception that the training survives."""
-    return _CAUGHT.search(line, 0, MAX_LINE) is not None and not _FAILED.search(line, 0, MAX_LINE)
+    ends_it = _FAILED.search(line, 0, MAX_LINE) or _WITHOUT_WORDS.search(line, 0, MAX_LINE)
+    return _CAUGHT.search(line, 0, MAX_LINE) is not None and not ends_it
 
 
 def _matches(signatures: Sequence[Signature], line: str, location: str) -> list[Signature]:

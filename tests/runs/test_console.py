@@ -203,10 +203,12 @@ def test_that_another_rank_is_gone_only_informs(text):
         "ERROR:root:Error during training: boom\n" + TRACEBACK + ERROR,
         "ERROR - Error during finetuning: boom\nERROR - " + TRACEBACK + ERROR,
         "CRITICAL Unhandled exception\n" + TRACEBACK + ERROR,
+        "[2026-01-01 10:00:00,527][src.utils.utils][ERROR] - \n" + TRACEBACK + ERROR,
+        "ERROR:__main__:\n" + TRACEBACK + ERROR,
         "2026-01-01 10:00:00 | ERROR | Phase two failed\n2026-01-01 10:00:00 | ERROR | " + TRACEBACK + ERROR,
     ],
 )
-def test_an_error_that_a_logger_says_ended_the_training_is_told(text):
+def test_an_error_of_which_a_logger_says_that_it_ended_the_training_or_nothing_is_told(text):
     assert len(said(text)) == 1
 
 
