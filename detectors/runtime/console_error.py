@@ -17,8 +17,8 @@ to try. Of several ranks, the one that failed first has the cause.
 
 ## When it is wrong
 An exception that the training caught, printed and survived. It resolves once the run has printed `50` more
-lines. Tracebacks below a line of a logger's level ERROR or WARNING count as caught, unless it says that the
-training failed or says nothing; so does an interrupt from the keyboard.
+lines, or a row of metrics at another step. Tracebacks below a line of a logger's level ERROR or WARNING count
+as caught, unless it says that the training failed or says nothing; so does an interrupt from the keyboard.
 
 ## Source
 The `signatures` in the pages of the catalogue, each typed after the source of the library that prints the

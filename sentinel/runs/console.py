@@ -319,7 +319,7 @@ def _goes_on(origin: _Origin, name: str, line: Line) -> Iterator[Printed]:
     if has_moved or origin.ordinary >= _MIN_ORDINARY_LINES:
         origin.ordinary = None
         origin.preempted = ""
-        yield _printed(origin, name, line, line.text, Severity.CLEAN)
+        yield _printed(origin, name, line, line.text[:MAX_LINE], Severity.CLEAN)
 
 
 def _printed(origin: _Origin, name: str, line: Line, text: str, severity: Severity, **more: Any) -> Printed:

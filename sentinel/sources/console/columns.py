@@ -31,8 +31,6 @@ _CLASS = "Class"
 _ALL = "all"
 _FULL = lazy_pattern(r":(?:\s{1,9}100%.*|$)")
 _AROUND = lazy_pattern(r"(?<!\w)\w*\(|\)")  # what stands around the names in "Box(P  R  mAP50  mAP50-95)"
-
-
 _SPREAD = lazy_pattern(r"\s?\((?:mean|avg|average)\s?(?:±|\+/-)\s?(?:std|sd)\)", re.IGNORECASE)
 """What stands behind the name of a column with cells such as "0.81 ± 0.39"."""
 

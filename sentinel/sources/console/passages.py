@@ -11,6 +11,9 @@ from sentinel.sources.readers import records
 MAX_LINE = 1 << 20
 """Bytes. A longer line is skipped. This bounds the memory of a poll."""
 
+MAX_TEXT = 2000
+"""Characters of a line that are passed on."""
+
 STAMP = lazy_pattern(
     r"\d{4}([-/])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d| ?UTC| ?GMT)?"
 )

@@ -9,13 +9,12 @@ from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Chunk, Cursor, ReadIssue
 from sentinel.sources.console.bars import BAR, is_kept, redrawn, states
 from sentinel.sources.console.lines import counts_metrics, parse, planned
-from sentinel.sources.console.passages import MAX_LINE, Passages
+from sentinel.sources.console.passages import MAX_LINE, MAX_TEXT, Passages
 from sentinel.sources.console.prefilter import Wanted, may_count
 from sentinel.sources.console.writer import PrintedMetrics
 from sentinel.sources.readers.growing import Mark, size_of
 from sentinel.sources.readers.plain import Plain
 
-_MAX_TEXT = 2000  # characters of a line that are passed on
 _MAX_BAR = 1000  # bytes before its count
 _MAX_WRITERS = 16  # processes; what further ones print is ignored
 
@@ -165,13 +164,13 @@ class Text:
         counts |= self._parse_line(line)
         if counts:
             self._step = self._last_step()
-        if counts and self._step is not None:
-            self.lines.row(self._step)
+            if self._step is not None:
+                self.lines.row(self._step)
         return counts
 
     def _pass(self, lines: Sequence[str]) -> None:
         """Pass lines on that tell no metrics."""
-        if texts := [line[:_MAX_TEXT] for line in lines if line and not line.isspace()]:
+        if texts := [line[:MAX_TEXT] for line in lines if line and not line.isspace()]:
             self.lines.add(texts, self._step)
 
     def _glance(self, torn: bytes) -> bool:
@@ -228,7 +227,7 @@ class Text:
         if writer is not None and (is_metric or writer.rows.waits):
             self._keep_writer(name, writer)
         if not is_metric and text and not text.isspace():
-            self.lines.add([f"{prefix}{text}"[:_MAX_TEXT]], self._step)
+            self.lines.add([f"{prefix}{text}"[:MAX_TEXT]], self._step)
         if self._step is None:
             self.config |= planned(text)
         return is_metric or counts

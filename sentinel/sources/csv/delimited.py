@@ -433,8 +433,7 @@ class Table:
         is_of_file = _STATISTIC.fullmatch(name) or ONLY_A_PART.fullmatch(name)
         if is_of_file and says_metric(self.name):
             name = f"{self.name} {name}"
-        if self._part and says_metric(name):
-            name = of_file(name, self._part)
+        name = of_file(name, self._part)
         return f"{label} {name}" if label else name
 
 
@@ -444,17 +443,17 @@ def _add_sums(names: list[str], values: list[float]) -> None:
     The loss of a condition is exactly zero in the test if none of the test's points lies there. The rest of
     the parts does not tell whether the solution is right, so there is no sum then.
     """
-    parts = {
-        total: [v for name, v in zip(names, values, strict=True) if name.startswith(total + _PART)]
-        for total in reversed(_SUMS)
-    }
-    train, test = (parts[total] for total in _SUMS)
+    if not any(f"{total}{_PART}1" in names for total in _SUMS):
+        return
+    train, test = (
+        [v for name, v in zip(names, values, strict=True) if name.startswith(total + _PART)]
+        for total in _SUMS
+    )
     if any(in_test == 0 != in_train for in_train, in_test in zip(train, test, strict=False)):
-        del parts[_SUMS[1]]
-    for total, of_total in parts.items():
-        if of_total:
-            names.insert(0, total)
-            values.insert(0, sum(of_total))
+        test = []
+    sums = {total: sum(parts) for total, parts in zip(_SUMS, (train, test), strict=True) if parts}
+    names[:0] = sums
+    values[:0] = sums.values()
 
 
 def _ends_within_a_cell(line: str) -> bool:

@@ -64,7 +64,7 @@ def _with_exported_names(path: Path, header: Header | None) -> Header | None:
     elif says_metric(path.stem):
         names = [f"{path.stem} {name}" if ONLY_A_PART.fullmatch(name) else name for name in names]
     part = part_of_file(path.stem)
-    names = [of_file(name, part) if says_metric(name) else name for name in names]
+    names = [of_file(name, part) for name in names]
     return replace(header, names=names)
 
 

@@ -95,8 +95,7 @@ class CsvAxis(msgspec.Struct):
         starts = np.flatnonzero(np.diff(rounds, prepend=math.nan) != 0)
         for rows in np.split(np.arange(len(steps)), starts[1:]) if held_out else ():
             before = self.highest if rounds[rows[0]] == self.round else 0
-            reached = np.maximum(np.maximum.accumulate(steps[rows]), before)
-            steps[rows] = np.where(np.isin(rows, held_out), reached, steps[rows])
+            steps[rows] = _beside_training(steps[rows], np.isin(rows, held_out), before)
         highest = np.maximum.reduceat(steps, starts).tolist()
         offsets = []
         for count, first, top in zip(rounds[starts].tolist(), steps[starts].tolist(), highest, strict=True):
@@ -121,6 +120,14 @@ class CsvAxis(msgspec.Struct):
         steps[latest < 0] = self.last
         self.last = int(steps[-1])
         return steps
+
+
+def _beside_training(
+    steps: NDArray[np.int64], is_held_out: NDArray[np.bool_], before: int
+) -> NDArray[np.int64]:
+    """Return the steps of a round whose rows of held-out data stand where the training does."""
+    reached = np.maximum(np.maximum.accumulate(steps), before)
+    return np.where(is_held_out, reached, steps)
 
 
 class RowFingerprints(msgspec.Struct):

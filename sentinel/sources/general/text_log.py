@@ -4,7 +4,7 @@ The last line counts only when its line break is there, because "loss: 2.1" may 
 the log is over, it counts as it is, and so do lines that came too seldom to be a record before.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from sentinel.sources.readers.growing import nothing_new, read_lines, read_rest,
 from sentinel.sources.readers.measured_rows import Row, Streams
 from sentinel.sources.readers.redrawn_lines import end_of_lines
 from sentinel.sources.readers.splits import of_file, part_of_text
-from sentinel.sources.readers.words import says_metric
 from sentinel.sources.recurring.lines import RecurringLines
 
 MIN_READ = 1 << 16
@@ -59,7 +58,7 @@ class TextLog(msgspec.Struct, frozen=True):
         if is_overlong and not cursor.get("overlong"):
             problem = f"a line is longer than {MAX_LINE >> 20} MiB and was skipped"
             problems.append(ReadIssue(self.path, f"byte {piece.offset}", problem))
-        chunks = streams.chunks(map(self._of_its_part, rows))
+        chunks = streams.chunks(self._of_its_part(rows))
         state = {
             "mark": piece.mark(consumed, waiting=not more),
             "reader": reader.dump(),
@@ -79,14 +78,14 @@ class TextLog(msgspec.Struct, frozen=True):
             return ()
         streams = Streams(self.path.name, cursor.get("streams", {}), False)
         rows = self._reader(cursor).end(piece.data if piece else b"")
-        return streams.chunks(map(self._of_its_part, rows), is_end=True)
+        return streams.chunks(self._of_its_part(rows), is_end=True)
 
-    def _of_its_part(self, row: Row) -> Row:
-        """Return a row whose metrics are of the part of the data that the name of the text says."""
+    def _of_its_part(self, rows: Iterable[Row]) -> Iterable[Row]:
+        """Return rows whose metrics are of the part of the data that the name of the text says."""
         part = part_of_text(self.path.stem)
         if not part:
-            return row
-        return row._replace(names=tuple(of_file(n, part) if says_metric(n) else n for n in row.names))
+            return rows
+        return (row._replace(names=tuple(of_file(name, part) for name in row.names)) for row in rows)
 
     def _reader(self, cursor: Cursor) -> RecurringLines | Table:
         state: Mapping[str, Any] = cursor.get("reader", {})

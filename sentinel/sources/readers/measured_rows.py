@@ -73,7 +73,8 @@ class Laps(msgspec.Struct, array_like=True):
         """Begin anew where the lines above tell the first epoch again: of another training."""
         first, last = self.above if self.above[0] >= 0 else (epoch, epoch)
         if epoch == first < last:
-            self.before, self.last = 0, -1
+            self.before = 0
+            self.last = -1
         self.above = (first, epoch)
 
     def step(self, value: int, total: int | None, epoch: int | None, is_final: bool = False) -> int:

@@ -87,8 +87,9 @@ def part_of_text(stem: str) -> str:
 
 
 def of_file(name: str, part: str) -> str:
-    """Return the name that a metric has in a file of that part of the data."""
-    return name if not part or _OF_TRAINING.search(name) else of_part(name, part)
+    """Return the name that a metric has in a file of that part of the data; what is none keeps its own."""
+    is_of_part = part and says_metric(name) and not _OF_TRAINING.search(name)
+    return of_part(name, part) if is_of_part else name
 
 
 def with_part(record: Mapping[str, Any], axes: frozenset[str]) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.console.line_forms import LineForm
-from sentinel.sources.console.passages import Passages
+from sentinel.sources.console.passages import MAX_TEXT, Passages
 from sentinel.sources.readers.measured_rows import ROW, Row
 from sentinel.sources.readers.plain import Plain
 from sentinel.sources.readers.printed_numbers import MAX_STEP, count, number
@@ -30,9 +30,6 @@ from sentinel.sources.recurring.records import Entry, Records
 from sentinel.sources.recurring.reports import Reports
 from sentinel.sources.recurring.summaries import Summaries
 from sentinel.sources.recurring.wrapped import Wrapped
-
-MAX_TEXT = 2000
-"""Characters of a line that are passed on."""
 
 _AFTER_TRAINING = ("eval_", "train_runtime")
 """Beginnings of names that Hugging Face's Trainer prints between or after the training steps."""
