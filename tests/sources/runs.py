@@ -19,11 +19,12 @@ IN_TRANSACTIONS = dict.fromkeys(
 ONE_OF_SEVERAL = {
     "trainer_state_checkpoints": "an older state stands in for one that is broken; see test_trainer_state"
 }
+A_FILE_EACH = {"json_numbered": "a record is a file of its own; see test_numbered"}
 AS_A_WHOLE = {"neptune": "a Parquet file is read as a whole or not at all"}
 SENSELESS = {
     "logged": {ONLINE: "no file can be torn, emptied or replaced; runs are rewound in test_wandb_online"},
     "torn": {**IN_TRANSACTIONS, **AS_A_WHOLE},
-    "broken": {**IN_TRANSACTIONS, **ONE_OF_SEVERAL, **AS_A_WHOLE},
+    "broken": {**IN_TRANSACTIONS, **ONE_OF_SEVERAL, **A_FILE_EACH, **AS_A_WHOLE},
     "unreadable": ONE_OF_SEVERAL,
 }
 """What makes no sense for a source, by the fixture of the tests that are not held for it, and why."""
@@ -31,11 +32,14 @@ SENSELESS = {
 DOCUMENTS = {"json", "npz", "trainer_state"}
 """Formats whose files are one document or archive: what is broken is lost with all the rest."""
 
-REWRITTEN = {"csv", "neptune", "trainer_state_checkpoints", *DOCUMENTS, *IN_TRANSACTIONS}
+REWRITTEN = {"csv", "json_numbered", "neptune", "trainer_state_checkpoints", *DOCUMENTS, *IN_TRANSACTIONS}
 """Formats whose files are written anew at times: what was read before and comes again is not new."""
 
 TEXTS = {"console"}
-"""Formats that are found by what they hold, at the second record, and in which all else is plain text."""
+"""Formats in which all that is no record is plain text."""
+
+FROM_THE_SECOND_ON = {"console", "json_numbered"}
+"""Formats that are found by what they hold, at the second record."""
 
 BY_NAME = {"mlflow", ONLINE}
 """Sources that keep each metric by its name, so that only within one there is an order in any case."""
@@ -55,7 +59,7 @@ def suite_of(source):
     suite = SourceConformance()
     suite.has_an_order = source not in BY_NAME
     suite.complains = source not in TEXTS
-    suite.steps_until_found = 2 if source in TEXTS else 1
+    suite.steps_until_found = 2 if source in FROM_THE_SECOND_ON else 1
     if source in PLAIN_NAMES:
         suite.names = ["spaces in a name", "a/b/c", "a.b: c-d"]
     return suite

@@ -8,10 +8,10 @@ import pytest
 from tests.sources.copying import WAYS
 from tests.sources.reader import Reader
 from tests.sources.runs import (
+    FROM_THE_SECOND_ON,
     IN_TRANSACTIONS,
     REWRITTEN,
     STEPS,
-    TEXTS,
     contents,
     files,
     ordered,
@@ -32,7 +32,7 @@ def test_a_copy_that_is_renewed_goes_on(source, writer, renew, logged, tmp_path)
     for count, (step, values) in enumerate(STEPS, 1):
         writer.log(step, values)
         renew(original, copy)
-        seen = 0 if count == 1 and source in TEXTS else count
+        seen = 0 if count == 1 and source in FROM_THE_SECOND_ON else count
         assert ordered(source, reader.poll().points) == ordered(source, points(STEPS[:seen]))
     writer.close()
     renew(original, copy)

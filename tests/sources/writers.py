@@ -125,6 +125,22 @@ class DocumentWriter:
         return document
 
 
+class NumberedWriter:
+    """Writes a document for each epoch, as AllenNLP does."""
+
+    def start(self, directory):
+        self.directory = directory
+        self.count = len([*directory.glob("metrics_epoch_*.json")])
+
+    def log(self, step, values):
+        path = self.directory / f"metrics_epoch_{self.count}.json"
+        path.write_text(json.dumps({"step": step, **values}))
+        self.count += 1
+
+    def close(self):
+        pass
+
+
 class TrainerStateWriter(DocumentWriter):
     name = "trainer_state.json"
     text = '{{\n"global_step": {step},\n"log_history": [\n{entries}\n],\n"max_steps": 0\n}}'
@@ -211,6 +227,7 @@ WRITERS: dict[str, type[Writer]] = {
     "console": ConsoleWriter,
     "csv": CsvWriter,
     "json": DocumentWriter,
+    "json_numbered": NumberedWriter,
     "jsonl": JsonlWriter,
     "mlflow": MlflowWriter,
     "mlflow_database": MlflowDatabaseWriter,

@@ -119,5 +119,10 @@ def begins_with(entries: Sequence[Any], earlier: Sequence[Any]) -> bool:
 
 def _last(entries: Sequence[Any], count: int) -> str:
     """Return a fingerprint of the last of ``count`` entries; the fingerprint of nothing if too few."""
-    last = json.dumps(entries[count - 1], sort_keys=True) if 0 < count <= len(entries) else ""
-    return hashlib.blake2b(last.encode(), digest_size=8).hexdigest()
+    return fingerprint(entries[count - 1] if 0 < count <= len(entries) else None)
+
+
+def fingerprint(entry: Any) -> str:
+    """Return a text that is another one for another entry; None stands for no entry."""
+    text = "" if entry is None else json.dumps(entry, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

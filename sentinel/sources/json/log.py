@@ -5,7 +5,8 @@ The lists by name may lie below one more name, `{"train": {"loss": [...]}}`, or 
 them, `{"loss": {"0": 1.5, "1": 1.25}}`.
 
 Only files count whose beginning plainly is a log; a summary, a result or a configuration is none. Less is
-asked of a file with the name of a log.
+asked of a file with the name of a log. Documents of numbers, one for each epoch, are a log as well: see
+`sentinel.sources.json.numbered`.
 """
 
 import re
@@ -19,6 +20,7 @@ import msgspec
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.base import Cursor, PollResult, Run, Source
 from sentinel.sources.json.documents import BrokenError, is_complete, load, parse_new, stated_settings
+from sentinel.sources.json.numbered import NumberedDocuments, are_numbered_log
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
@@ -49,6 +51,8 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         path = directory / name
         if _is_named_log(path):
             yield _document_run(path)
+    if are_numbered_log(directory, names):
+        yield Run(directory, FORMAT, NumberedDocuments(directory), has_parallel_streams=True)
 
 
 def run_in(path: Path) -> Run | None:
