@@ -59,7 +59,8 @@ def _begins_log(path: Path) -> bool:
         entry = _entry(path)
     except (OSError, BrokenError):
         return False
-    return entry is not None and is_log("", entry)
+    stem = _NAME.sub(r"\g<before>", path.name).strip("-_. ").lower()
+    return entry is not None and is_log(stem, entry)
 
 
 class NumberedDocuments(msgspec.Struct, frozen=True):

@@ -56,7 +56,7 @@ _PHASE = lazy_pattern(
 )
 
 _COUNTERS = (
-    ("epoch", r"epochs?|ep|meta epoch|轮次|轮数|エポック|에폭"),
+    ("epoch", r"epochs?(?:[ _-]?(?:id|idx|index|no|num|number))?|ep|meta epoch|轮次|轮数|エポック|에폭"),
     (
         "step",
         r"(?:global|env|train|training|gradient|optimizer|total|num|current|time)?[ _-]?"
@@ -95,8 +95,11 @@ _YET_COUNTER = lazy_pattern(
     re.IGNORECASE,
 )
 
-_REMARK = lazy_pattern(r" ?\((?:higher|bigger|larger|lower|smaller) is better\)", re.IGNORECASE)
-"""What some programs print behind the name of a metric."""
+_REMARK = lazy_pattern(
+    r" ?\((?:(?:higher|bigger|larger|lower|smaller) is better|correct ?/ ?total)\)", re.IGNORECASE
+)
+_ENDS_OF_REMARKS = " better)", "otal)"
+"""What some programs print behind the name of a metric, and how that ends."""
 
 _LEARNING_RATE = lazy_pattern(r"(?<![a-z])lr(?![a-z])|learning.?rate", re.IGNORECASE)
 _ROUNDED_ZERO = lazy_pattern(r"[-+]?0?\.0{2,3}")
@@ -162,8 +165,8 @@ def is_rounded_away(name: str, text: str) -> bool:
 
 
 def without_remarks(line: str) -> str:
-    """Return a line without what it says of the direction of its metrics: "acc (higher is better) : 0.5"."""
-    return _REMARK.sub("", line) if " better)" in line else line
+    """Return a line without what it says of its metrics behind their names: "acc (higher is better) : 0.5"."""
+    return _REMARK.sub("", line) if any(end in line for end in _ENDS_OF_REMARKS) else line
 
 
 def unit_of_other(after: str) -> str:

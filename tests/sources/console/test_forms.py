@@ -65,7 +65,7 @@ def read(path: Path) -> list[Form]:
     return forms
 
 
-BY_RECURRENCE = frozenset({"CycleGAN and pix2pix"})
+BY_RECURRENCE = frozenset({"CycleGAN and pix2pix", "UER-py"})
 """Programs whose lines no shape knows."""
 
 FORMS = read(Path(__file__).with_name("forms.txt"))
