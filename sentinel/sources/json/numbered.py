@@ -28,9 +28,11 @@ LEAST = 2
 MOST = 1 << 12
 """Documents of a log. More are data."""
 
-_NAME = lazy_pattern(
-    r"(?P<before>.*?)(?P<counter>epoch|step|iter(?:ation)?)s?[-_ ]?(?P<number>\d{1,12})\.json", re.IGNORECASE
+_NUMBER = lazy_pattern(
+    r"(?P<counter>epoch|step|iter(?:ation)?)s?[-_ ]?(?P<number>\d{1,12})\.json\Z", re.IGNORECASE
 )
+"""The end of a document's name."""
+
 _AT_ONCE = 10 * 10**9
 """Nanoseconds in which a copy writes the documents in any order."""
 
@@ -44,7 +46,7 @@ def _in_order(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     """Return the names that differ in their number alone, in its order, by what stands before it."""
     kinds: dict[str, list[tuple[int, str]]] = {}
     for name in names:
-        if match := _NAME.fullmatch(name):
+        if match := _NUMBER.search(name):
             kinds.setdefault(name[: match.start("number")], []).append((int(match["number"]), name))
     return {
         kind: [name for _, name in sorted(numbered)]
@@ -59,7 +61,7 @@ def _begins_log(path: Path) -> bool:
         entry = _entry(path)
     except (OSError, BrokenError):
         return False
-    stem = _NAME.sub(r"\g<before>", path.name).strip("-_. ").lower()
+    stem = _NUMBER.sub("", path.name).strip("-_. ").lower()
     return entry is not None and is_log(stem, entry)
 
 
@@ -205,7 +207,7 @@ def _entry(path: Path) -> Mapping[str, Any] | None:
     Raises OSError and BrokenError.
     """
     document = load(path)
-    match = _NAME.fullmatch(path.name)
+    match = _NUMBER.search(path.name)
     if document is None or match is None:
         return None
     part = part_of_file(path.stem)

@@ -165,7 +165,7 @@ def is_rounded_away(name: str, text: str) -> bool:
 
 
 def without_remarks(line: str) -> str:
-    """Return a line without what it says of its metrics behind their names: "acc (higher is better) : 0.5"."""
+    """Return a line without what stands behind the names of its metrics: "acc (higher is better) : 0.5"."""
     return _REMARK.sub("", line) if any(end in line for end in _ENDS_OF_REMARKS) else line
 
 
