@@ -133,7 +133,7 @@ class NumberedWriter:
         self.count = len([*directory.glob("metrics_epoch_*.json")])
 
     def log(self, step, values):
-        path = self.directory / f"metrics_epoch_{self.count}.json"
+        path = self.directory / f"metrics_epoch_{self.count:03}.json"
         path.write_text(json.dumps({"step": step, **values}))
         self.count += 1
 

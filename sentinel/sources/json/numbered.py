@@ -99,11 +99,11 @@ def _poll_kind(kind: str, paths: Sequence[Path], cursor: Cursor, limit: int) -> 
     Raises _UnreadableError.
     """
     try:
-        stamps = [stamp(path) for path in paths]
+        written = [path.lstat().st_mtime_ns for path in paths]
+        paths = paths[: _of_last_training(written)]
+        state = [len(paths), *max(map(stamp, paths), key=lambda each: each[-1])]
     except OSError:
         return PollResult(cursor)  # one of them just went; the next poll lists those that are there
-    paths = paths[: _of_last_training([each[-1] for each in stamps])]
-    state = [len(paths), *max(stamps, key=lambda each: each[-1])]
     if state == cursor.get("state"):
         return PollResult(cursor)
     reading = _Reading(cursor)
@@ -153,7 +153,7 @@ class _Reading:
         """Return whether one can go on; not while a copy writes anew what was read.
 
         If the document that was read last is another one now, or went with the first one, the training began
-        anew.
+        anew. All is read again as well if a copy brought documents before it that were not there.
         """
         if not self._last[0]:
             return True
@@ -162,10 +162,11 @@ class _Reading:
         entry = self._entry(paths[names.index(name)]) if name in names else None
         if entry is None:
             return False
-        is_same = fingerprint(entry) == mark
+        is_last = name == self._last[0]
+        is_same = fingerprint(entry) == mark and not (is_last and names.index(name) >= self._count)
         if not is_same:
             self._begin_anew()
-        return not is_same or name == self._last[0]
+        return is_last or not is_same
 
     def _begin_anew(self) -> None:
         self._first = self._last = ("", "")

@@ -83,3 +83,13 @@ def test_documents_that_an_earlier_training_left_do_not_count(allennlp):
     assert losses(reader)[11:] == [(0, 2.0), (1, 2.0)]
     assert reader.restarts == 1
     assert losses(Reader(allennlp).poll()) == [(0, 2.0), (1, 2.0)]
+
+
+def test_documents_that_a_copy_brings_late_are_read(allennlp):
+    late = allennlp / "metrics_epoch_2.json"
+    text = late.read_text()
+    late.unlink()
+    reader = Reader(allennlp).poll()
+    late.write_text(text)
+    reader.poll()
+    assert losses(reader)[10:] == [(epoch, epoch / 8) for epoch in range(11)]
