@@ -68,6 +68,9 @@ _MATRIX = lazy_pattern(r"matrix|matrices|confusion", re.IGNORECASE)
 _COUNTING_KEY = lazy_pattern(r"(?P<word>(?:[A-Za-z]{2,12}(?=[ _-]?\d))?)[ _-]?(?P<count>\d{1,15})")
 """The key of the row of an epoch or a step."""
 
+_KEY_OF_A_PART = lazy_pattern(r"(?P<part>[A-Za-z]{2,12})[ _-]?(?P<row>(?:(?:epoch|step)[ _-]?)?\d{1,15})")
+"""The key of the row of a part of the data at an epoch: "valid_3", "train_epoch_3"."""
+
 
 class Series(NamedTuple):
     """One series. ``unit`` is what its steps count."""
@@ -215,15 +218,15 @@ def _with_named_cells(node: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _with_whole_rows(node: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return an object with a key for each part of the data at each epoch, such as "valid_3", as one with a
-    key for each epoch.
+    """Return an object with a key for each part of the data at each epoch, such as "valid_3" or
+    "train_epoch_3", as one with a key for each epoch.
     """
-    keys = [_COUNTING_KEY.fullmatch(str(key)) for key in node]
+    keys = [_KEY_OF_A_PART.fullmatch(str(key)) for key in node]
     rows: dict[str, dict[str, Any]] = {}
     for key, value in zip(keys, node.values(), strict=True):
-        if key is None or not isinstance(value, Mapping) or not ONLY_A_PART.fullmatch(key["word"]):
+        if key is None or not isinstance(value, Mapping) or not ONLY_A_PART.fullmatch(key["part"]):
             return node
-        rows.setdefault(key["count"], {})[key["word"]] = value
+        rows.setdefault(key["row"], {})[key["part"]] = value
     return rows or node
 
 

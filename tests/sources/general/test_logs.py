@@ -526,6 +526,15 @@ DOCUMENTS = {
         },
         ("val/total", 3, "2.0"),
     ),
+    "a key for each part of the data at each epoch": (
+        "training_history.json",
+        {
+            f"{part}_epoch_{n}": {"tags_loss": 2 / n, "tags_f1": n / 8, "total_loss": first / n}
+            for n in (1, 2, 4)
+            for part, first in (("train", 4.0), ("val", 8.0))
+        },
+        ("val/total_loss", 4, "2.0"),
+    ),
     "episodes of which it is told how long they were": (
         "training_metrics.json",
         {
