@@ -73,7 +73,7 @@ _EXCEPTION = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:\([A-Za-z_][\w.]{0,150}\))?(
 _CAUGHT = lazy_pattern(
     r"\b(?:ERROR|WARN|WARNING|CRITICAL)\b(?!:\d{1,3}@)"  # but not "WARN:0@7.5", as OpenCV begins, in C++
     r"|Exception (?:ignored )?in|Logging error"
-    r"|following (?:error|exception)|^\[?[WE] ?\d{4}"  # optuna, glog
+    r"|following (?:error|exception)|^\[[WE] \d{4}|^E\d{4}"  # optuna; glog, but for its warnings
 )
 _WITHOUT_WORDS = lazy_pattern(r"\b(?:ERROR|CRITICAL)\b(?::[\w.]{1,80})?[\s\]:|-]{0,9}$")
 """The end of what a logger says of an exception, where it says nothing: the one that is raised again, as in

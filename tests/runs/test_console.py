@@ -351,7 +351,7 @@ def test_hostile_lines_end_and_are_not_kept():
     assert len(msgspec.json.encode(console)) < 50_000
 
 
-TORCHRUN = "W1128 00:41:06.893000 20437 torch/distributed/run.py:982] Setting OMP_NUM_THREADS to be 1\n"
+WARNING = "2026-01-01 10:00:00 WARNING could not save, trying again\n"
 
 
 def of_rank(prefix):
@@ -370,16 +370,19 @@ def test_a_warning_of_opencv_announces_no_exception():
     assert said(warning.replace("WARN:0@283.754", "WARN") + TRACEBACK + "ValueError: x") == []
 
 
+def test_a_warning_of_glog_announces_no_exception():
+    warning = "W1128 00:41:06.893000 20437 torch/distributed/run.py:982] Setting OMP_NUM_THREADS to be 1\n"
+    assert [text for _, text, _, _ in said(f"{warning}\n{TRACEBACK}ValueError: x")] == ["ValueError: x"]
+
+
 def test_a_warning_before_lines_with_metrics_announces_no_exception():
     console = ConsoleState()
-    before = lines(TORCHRUN)
+    before = lines(WARNING)
     after = [Line(math.nan, line.text, 30) for line in lines(of_rank("[rank1]: "))]
     news = [*console.scan("", before, signatures()), *console.scan("", after, signatures())]
     assert [printed.text for printed in news] == [ERROR]
-    assert said(f"{TORCHRUN}{of_rank('')}") == [], "with nothing between"
-    assert [text for _, text, *_ in said(f"{TORCHRUN}{of_rank('[rank1]: ')}")] == [ERROR], (
-        "by another process"
-    )
+    assert said(f"{WARNING}{of_rank('')}") == [], "with nothing between"
+    assert [text for _, text, *_ in said(f"{WARNING}{of_rank('[rank1]: ')}")] == [ERROR], "by another process"
 
 
 TEXTS = st.lists(st.text(st.sampled_from(["a", "b", " ", "é", "\ud800", "\0"]), max_size=6), max_size=12)
