@@ -16,6 +16,7 @@ import polars as pl
 from msgspec.structs import replace
 
 from sentinel.catalogue import Signature
+from sentinel.common.last_words import FAILED
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.secrets import masked_text
 from sentinel.detectors.api import Severity
@@ -78,15 +79,6 @@ _CAUGHT = lazy_pattern(
 _WITHOUT_WORDS = lazy_pattern(r"\b(?:ERROR|CRITICAL)\b(?::[\w.]{1,80})?[\s\]:|-]{0,9}$")
 """The end of what a logger says of an exception, where it says nothing: the one that is raised again, as in
 lightning-hydra-template's `task_wrapper`."""
-
-_FAILED = lazy_pattern(
-    r"\b(?:(?:pre-?)?training|fine-?tuning|experiment|phase)\b[^:]{0,40}\b(?:failed|crashed|aborted)\b"
-    r"|\b(?:error|exception)\b (?:occurred )?(?:during|in|while) (?:the )?(?:model )?"
-    r"(?:(?:pre-?)?training|fine-?tuning)\b"
-    r"|\b(?:fatal|unhandled|uncaught)\b",
-    re.IGNORECASE,
-)
-"""What a logger says of an exception that ends the training, though the program catches it."""
 
 _WARNING = lazy_pattern(r"\b(?:WARN|WARNING)\b")
 _LOST_PEER = lazy_pattern(r"Connection (?:reset|closed) by (?:remote )?peer|remote process exited")
@@ -350,7 +342,7 @@ def _error(
         if len(origin.tracebacks) < _MAX_WRITERS:
             # Between lines of two steps, lines with metrics were printed.
             caught = origin.announced and (origin.announced_by, origin.announced_at) == (writer, line().step)
-            caught |= is_logged and not _FAILED.search(origin.last[-2] if len(origin.last) > 1 else "")
+            caught |= is_logged and not FAILED.search(origin.last[-2] if len(origin.last) > 1 else "")
             raised = notebook[1] if notebook else ""
             origin.tracebacks[writer] = _Traceback(origin.lines, caught, is_wrapped, raised)
         return None
@@ -379,7 +371,7 @@ def _error(
 
 def _is_caught(line: str) -> bool:
     """Return whether a line announces an exception that the training survives."""
-    ends_it = _FAILED.search(line, 0, MAX_LINE) or _WITHOUT_WORDS.search(line, 0, MAX_LINE)
+    ends_it = FAILED.search(line, 0, MAX_LINE) or _WITHOUT_WORDS.search(line, 0, MAX_LINE)
     return _CAUGHT.search(line, 0, MAX_LINE) is not None and not ends_it
 
 

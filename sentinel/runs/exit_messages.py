@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
+from sentinel.common.last_words import says_why_it_ends
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.common.text import quoted
 from sentinel.detectors.api import Severity
@@ -191,11 +192,11 @@ def _epochs(lines: Sequence[str]) -> list[tuple[int, int, int]]:
 
 
 def _cut_traceback(lines: Sequence[str]) -> Ending | None:
-    """Return the crash of a run whose lines end within a traceback, or with an error whose rest is missing.
+    """Return the crash of a run whose lines end within a traceback, or with an error without one.
 
     A progress bar may have overwritten the rest.
     """
-    if lines and _PYTHON_ERROR.match(lines[-1]):
+    if lines and (_PYTHON_ERROR.match(lines[-1]) or says_why_it_ends(lines[-1])):
         return None if preempts(lines[-1]) else _printed_ending(EndKind.CRASHED, lines[-1])
     begin = next((index for index, line in enumerate(lines) if line.startswith(_TRACEBACK)), len(lines))
     frames = lines[begin + 1 :]

@@ -298,6 +298,18 @@ def test_an_error_whose_traceback_bars_overwrote(run):
     assert last_words(run) is None
 
 
+@pytest.mark.parametrize(
+    "last",
+    ["2026-01-01 10:00:00 - ERROR - Training failed: 1", "train_lm.py: error: unrecognized arguments: --lr"],
+)
+def test_an_error_that_was_printed_without_its_traceback(run, last):
+    beside = run.path.with_name("train.log")
+    beside.write_text(f"{TRAINING}{last}\n")
+    assert (last_words(run).outcome, last in last_words(run).evidence) == ("crashed", True)
+    beside.write_text(f"{TRAINING}{last}\n{TRAINING}")
+    assert last_words(run) is None
+
+
 def test_the_last_of_each_hundredth_epoch_counted_from_zero(run):
     rows = [f"EPOCH: {n:5}/ 1001 | Loss: 0.{n:04}" for n in range(0, 1001, 100)]
     run.path.with_name("train.log").write_text("\n".join([*rows, "learned rate: 8.7", "model saved", ""]))

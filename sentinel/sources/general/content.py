@@ -12,6 +12,7 @@ from itertools import pairwise
 
 import msgspec
 
+from sentinel.common.last_words import says_why_it_ends
 from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.csv import delimited as tables
 from sentinel.sources.json import tree as trees
@@ -251,13 +252,20 @@ def judge(
     rows += console.read(tail[tail.find(b"\n") + 1 : end_of_lines(tail)]) if tail else []
     rows += console.end() if is_over else []
     series = _series(rows)
+    judgement = Judgement(kind, False, False, "no line of numbers comes again")
     if series:
-        return _of_console(series, stem, sample, is_over, _is_log_file(name), is_named)
-    ending = data[-MAX_SAMPLE:].decode("utf-8", "replace")
-    is_end = _TRACEBACK.search(ending[-MAX_ENDING:]) or _PRINTED_ERROR.search(ending[-MAX_ENDING:])
-    if is_end and _TRACEBACK.search(ending) and (_TRAINS.search(ending) or _TRAINS.search(stem)):
+        judgement = _of_console(series, stem, sample, is_over, _is_log_file(name), is_named)
+    if not judgement.is_training and _tells_crash(data[-MAX_SAMPLE:].decode("utf-8", "replace"), stem):
         return Judgement(kind, False, True, "crashed before it logged a number")
-    return Judgement(kind, False, False, "no line of numbers comes again")
+    return judgement
+
+
+def _tells_crash(ending: str, stem: str) -> bool:
+    """Return whether the end of a text, which has the name ``stem``, is the error that ended a training."""
+    last = ending[-MAX_ENDING:]
+    ends = _TRACEBACK.search(last) or _PRINTED_ERROR.search(last)
+    is_error = (ends and _TRACEBACK.search(ending)) or says_why_it_ends(last.rstrip().rpartition("\n")[2])
+    return bool(is_error) and (_TRAINS.search(ending) or _TRAINS.search(stem)) is not None
 
 
 def _of_console(

@@ -1010,6 +1010,22 @@ def test_a_crash_in_a_file_of_a_training_is_a_run(tmp_path):
     assert run.source.poll({}, 1000).lines[-1].text == "OSError: no"
 
 
+@pytest.mark.parametrize(
+    "last",
+    [
+        "2026-01-01 10:00:00,000 - ERROR - Error during fine-tuning: out of memory (allocated: 17.5 GiB)",
+        "train_lm.py: error: argument --fp16: expected one of yes/no",
+    ],
+)
+def test_a_crash_without_a_traceback_is_a_run(tmp_path, last):
+    launches = [f"using torch 2.{n}\nreading {n} of 3 files\n{last}" for n in range(3)]
+    write(tmp_path / "train.log", launches)
+    (tmp_path / "other").mkdir()
+    write(tmp_path / "other" / "train.log", [*launches, "waiting for the next one"])
+    (run,) = discover([tmp_path]).runs
+    assert run.source.poll({}, 1000).lines[-1].text == last
+
+
 def test_a_crash_that_powershell_redirected_is_a_run(tmp_path):
     lines = [
         "using torch 2.9",
