@@ -16,7 +16,7 @@ Nine kinds of incidents are related in a way of their own:
 - What a score card says of the outcome of a run. It judges the whole run, so its onset says little: whatever
   was found in the run and explains its class explains the card. An end of the run does not, nor does what
   was found later and is of the card's own class. Of one class, what is critical explains a card, and so does
-  what was found earlier by a detector that judges the outcome, too, but for a card to which its own cards
+  what was found by then by a detector that judges the outcome, too, but for a card to which its own cards
   yield. Of two cards the one that was found first explains the other.
 - What the forest says of a run that is over, as a second opinion. Whatever else was found in the run explains
   it, but for the end of the run; of two such, the one that was said first.
@@ -164,12 +164,12 @@ def _begins_early(incident: Incident, other: Incident) -> bool:
 
 
 def _was_found_before(cause: Incident, effect: Incident, detectors: Mapping[str, Declaration]) -> bool:
-    """Return whether a detector that judges the outcome had found its trouble when a card came.
+    """Return whether a detector that judges the outcome had found its trouble by the step of a card.
 
     What never left its start does not explain what got worse than it was.
     """
     judges_outcome = bool(_claims(detectors[cause.detector]))
-    is_earlier = cause.fired_step < effect.fired_step
+    is_earlier = cause.fired_step <= effect.fired_step
     return judges_outcome and is_earlier and not _are_rivals(cause, effect, detectors)
 
 
