@@ -1,8 +1,8 @@
-"""A JSON document that is a log: a list of objects, or lists of equal length by name (Keras's history).
+"""A JSON document that is a log: a list of objects, or lists by name (Keras's history).
 
-The list may lie below a name such as `log_history`, as in a state of HF's Trainer under another file name.
-The lists by name may lie below one more name, `{"train": {"loss": [...]}}`, or be objects as pandas writes
-them, `{"loss": {"0": 1.5, "1": 1.25}}`.
+The list of objects may be the `log_history` of a state of HF's Trainer under another file name. Lists of
+objects below another name, and lists of numbers by name, may have several lengths, such as one for the
+episodes and one for the evaluations, so the general reader reads these.
 
 Only files count whose beginning plainly is a log; a summary, a result or a configuration is none. Less is
 asked of a file with the name of a log. Documents of numbers, one for each epoch, are a log as well: see
@@ -11,7 +11,7 @@ asked of a file with the name of a log. Documents of numbers, one for each epoch
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,7 @@ from sentinel.sources.json.numbered import NumberedDocuments, are_numbered_log
 from sentinel.sources.json.trainer_state import STATE, settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
-from sentinel.sources.readers.plain import flat, flattened
-from sentinel.sources.readers.records import named
+from sentinel.sources.readers.plain import flat
 from sentinel.sources.readers.sniffing import HEAD_BYTES, is_log, is_log_name, remembered
 from sentinel.sources.readers.two_readers import TwoReaders
 
@@ -34,13 +33,24 @@ FORMAT = "json"
 _OF_ONE_METRIC = frozenset({"steps", "values"})
 """Lists of a metric that has steps of its own, as Sacred writes it; they are no columns of a common table."""
 
+_TELLING = ("loss", "reward")
+"""What lists hold that a document with the name of a log begins with, however long the first one is."""
+
 _JSON_FIELD = r'"((?:[^"\\]|\\.)*)"\s*:\s*'
 _NUMBER_FIELD = lazy_pattern(_JSON_FIELD + r"(?=-?[\dNI])")
 _NUMBERS_FIELD = lazy_pattern(_JSON_FIELD + r"\[\s*(?=-?[\dNI])")
 _COLUMN = lazy_pattern(_JSON_FIELD + r'\{\s*"0"\s*:\s*(?=-?[\dNI])')
-_WRAPPERS = ("log_history", "history", "logs", "metrics")
+_STATE_LIST = "log_history"
+_WRAPPERS = (_STATE_LIST, "history", "logs", "metrics")
 _LIST = lazy_pattern(rf'\s*(?:\{{.*?"(?:{"|".join(_WRAPPERS)})"\s*:\s*)?\[\s*\{{', re.DOTALL)
 _LISTS = lazy_pattern(rf"\s*\{{\s*(?:{_JSON_FIELD}\{{\s*)?(?:{_NUMBERS_FIELD.pattern}|{_COLUMN.pattern})")
+
+
+class _Form(StrEnum):
+    """What a log holds: a list of entries, of whatever names, or other lists by name."""
+
+    ENTRIES = "entries"
+    LISTS = "lists"
 
 
 def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
@@ -49,19 +59,21 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         if not name.endswith(".json") or name == STATE:
             continue
         path = directory / name
-        if _is_named_log(path):
-            yield _document_run(path)
+        if form := _named_form(path):
+            yield _document_run(path, form)
     if are_numbered_log(directory, names):
         yield Run(directory, FORMAT, NumberedDocuments(directory), has_parallel_streams=True)
 
 
 def run_in(path: Path) -> Run | None:
     """Return the run in the file, if it begins like a log, whatever its name is."""
-    return _document_run(path) if _is_document_log(path, "metrics") else None
+    form = _form(path, "metrics")
+    return _document_run(path, form) if form else None
 
 
-def _document_run(path: Path) -> Run:
-    return Run(path, FORMAT, JsonDocument(path, is_general=False), has_parallel_streams=True)
+def _document_run(path: Path, form: _Form) -> Run:
+    source = JsonDocument(path, is_general=form is not _Form.ENTRIES)
+    return Run(path, FORMAT, source, has_parallel_streams=True)
 
 
 class JsonDocument(TwoReaders):
@@ -104,53 +116,17 @@ def _settings_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _document_entries(document: Any) -> Sequence[Any]:
-    if not isinstance(document, dict):
-        return document if isinstance(document, list) else []
-    wrapped = document.get(named(document, _WRAPPERS) or "")
-    if isinstance(wrapped, list) and any(isinstance(entry, dict) for entry in wrapped):
-        return wrapped
-    below = _columns(wrapped) if isinstance(wrapped, dict) else {}
-    columns = below or _columns(document)  # as final figures may lie below such a name, too
-    length = max(map(len, columns.values()), default=0)
-    whole = [name for name, values in columns.items() if len(values) == length]
-    sparse = {name for name in whole if _is_measured_now_and_then(columns[name])}
-    rows = zip(*(columns[name] for name in whole), strict=True)
-    return [
-        {
-            name: value
-            for name, value in zip(whole, row, strict=True)
-            if value is not None or name not in sparse
-        }
-        for row in rows
-    ]
-
-
-def _columns(document: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return the lists below a document by their names."""
-    return {name: values for name, values in flattened(_with_lists(document)).items() if type(values) is list}
-
-
-def _is_measured_now_and_then(column: Sequence[Any]) -> bool:
-    """Return whether a number follows a null, which then stands for a row without a measurement."""
-    is_null = [value is None for value in column]
-    return any(earlier and not later for earlier, later in pairwise(is_null))
-
-
-def _with_lists(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the document with the columns that pandas writes, `{"0": 1.5, "1": 1.25}`, as lists."""
-    return {
-        name: [*value.values()] if isinstance(value, dict) and next(iter(value), "") == "0" else value
-        for name, value in document.items()
-    }
+    entries = document.get(_STATE_LIST) if isinstance(document, dict) else document
+    return entries if isinstance(entries, list) else []
 
 
 @remembered
-def _is_named_log(path: Path) -> bool:
-    return _is_document_log(path, path.stem)
+def _named_form(path: Path) -> _Form | None:
+    return _form(path, path.stem)
 
 
-def _is_document_log(path: Path, stem: str) -> bool:
-    """Return whether a document named ``stem`` with this content is a log.
+def _form(path: Path, stem: str) -> _Form | None:
+    """Return the form of a document named ``stem`` with this content; None if it is no log.
 
     It begins with an object in a list, or with lists in an object.
     """
@@ -158,10 +134,13 @@ def _is_document_log(path: Path, stem: str) -> bool:
         with open_log(path) as file:
             head = is_complete(file.read(HEAD_BYTES)).decode("utf-8-sig", errors="replace")
     except OSError:
-        return False
+        return None
     if opening := _LIST.match(head):
-        return is_log(stem, _NUMBER_FIELD.findall(head[opening.end() :].partition("}")[0]))
+        form = _Form.LISTS if head.lstrip()[:1] == "{" and _STATE_LIST not in opening[0] else _Form.ENTRIES
+        fields = _NUMBER_FIELD.findall(head[opening.end() :].partition("}")[0])
+        return form if is_log(stem, fields) else None
     names = [*_NUMBERS_FIELD.findall(head), *_COLUMN.findall(head)] if _LISTS.match(head) else []
     if _OF_ONE_METRIC.issuperset(names):
-        return False
-    return is_log(stem, names) or (is_log_name(stem) and any("loss" in name.lower() for name in names))
+        return None
+    is_told = is_log_name(stem) and any(word in name.lower() for name in names for word in _TELLING)
+    return _Form.LISTS if is_told or is_log(stem, names) else None

@@ -1,12 +1,14 @@
 """JSON of any shape: rows, lists of numbers, dictionaries of lists, ``[[time, step, value]]``, nested."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from sentinel.common.lazy_pattern import lazy_pattern
+from sentinel.sources.json.documents import SETTINGS_KEYS
 from sentinel.sources.readers.printed_numbers import MAX_STEP, number
 from sentinel.sources.readers.records import MAY_BE_LENGTHS
 from sentinel.sources.readers.splits import ONLY_A_PART
@@ -173,7 +175,7 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
     if isinstance(node, list):
         yield from _of_list(node, prefix, name, depth)
     elif isinstance(node, Mapping):
-        node = {key: _unprinted(value) for key, value in node.items()}
+        node = {key: _as_list(_unprinted(value)) for key, value in node.items()}
         node = _with_whole_rows(_with_named_errors(_with_named_cells(node)))
         if (counted := _counts_of_keys(node)) is not None:
             kind, counts = counted
@@ -187,12 +189,12 @@ def _series_below(node: Any, prefix: str, name: str, depth: int) -> Iterator[Ser
         steps = _steps_beside(node)
         rows_key = _key_of_rows(node)
         for key, value in node.items():
-            if value is steps:
+            if value is steps or str(key).lower() in SETTINGS_KEYS:
                 continue
             path = f"{prefix}/{key}"[:MAX_NAME] if prefix else str(key)[:MAX_NAME]
             path = prefix if key == rows_key or (key == _VALUES and prefix and steps is not None) else path
             is_of_steps = isinstance(value, list) and steps is not None and len(value) == len(steps)
-            if is_of_steps and all(map(_is_number, value)):
+            if is_of_steps and _is_column(value):
                 yield from _of_numbers(value, path, steps)
             else:
                 yield from _series_below(value, path, name, depth + 1)
@@ -205,6 +207,12 @@ def _unprinted(value: Any) -> Any:
     if isinstance(value, str) and value[:1] == "[" and value[-1:] == "]" and value.find("[", 1) < 0:
         return [cell.strip() for cell in value[1:-1].split(",")]
     return value
+
+
+def _as_list(value: Any) -> Any:
+    """Return a column that pandas wrote, `{"0": 1.5, "1": 1.25}`, as a list, and any other value as it is."""
+    is_of_pandas = isinstance(value, Mapping) and list(value) == [*map(str, range(len(value)))]
+    return [*value.values()] if is_of_pandas and _is_column([*value.values()]) else value
 
 
 def _with_named_cells(node: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -289,13 +297,16 @@ def _width(value: Any) -> int:
 
 
 def _is_column(value: Any) -> bool:
-    return isinstance(value, list) and len(value) >= MIN_POINTS and all(map(_is_number, value))
+    """Return whether a value is a list of enough numbers, between which and after which may be nulls."""
+    if not isinstance(value, list) or len(value) < MIN_POINTS:
+        return False
+    return all(each is None or _is_number(each) for each in value) and any(map(_is_number, value))
 
 
 def _of_list(node: Sequence[Any], prefix: str, name: str, depth: int) -> Iterator[Series]:
     if not node or (_MATRIX.search(prefix) and _is_square(node)) or all(map(_is_square, node)):
         return  # a confusion matrix, or one an epoch
-    if all(map(_is_number, node)):
+    if _is_column(node):
         yield from _of_numbers(node, prefix or name, None)
     elif all(isinstance(each, Mapping) for each in node):
         yield from _of_rows(node, prefix)
@@ -430,10 +441,22 @@ def _counts_rows(node: Mapping[str, Any]) -> bool:
 
 
 def _of_numbers(values: Sequence[Any], name: str, steps: Sequence[Any] | None) -> Iterator[Series]:
-    if len(values) >= MIN_POINTS and all(map(_is_number, values)):
-        rows = range(1, len(values) + 1)
-        counts = tuple(rows if steps is None else map(_step, steps, rows))
-        yield Series(name, counts, tuple(map(_float, values)), "row" if steps is None else "step")
+    """Yield the series of a list. A null before a number stands for a row without a measurement, one after
+    the last number for a NaN, which JSON has not.
+    """
+    if not _is_column([*values]):
+        return
+    rows = range(1, len(values) + 1)
+    counts = rows if steps is None else map(_step, steps, rows)
+    nulls = [value is None for value in values]
+    is_sparse = any(earlier and not later for earlier, later in pairwise(nulls))
+    points = [
+        (step, math.nan if value is None else _float(value))
+        for step, value in zip(counts, values, strict=True)
+        if value is not None or not is_sparse
+    ]
+    unit = "row" if steps is None else "step"
+    yield Series(name, tuple(step for step, _ in points), tuple(value for _, value in points), unit)
 
 
 def _is_number(value: Any) -> bool:

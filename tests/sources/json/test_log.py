@@ -54,6 +54,7 @@ def test_which_files_count(tmp_path):
         "yes/wrapped_history.json": '{"model": "a", "history": [{"epoch": 1, "loss": 0.5}]}',
         "yes/training_logs.json": '{"best_metric": null, "log_history": [{"loss": 2, "step": 5}]}',
         "yes/parts_log.json": '{"train": {"loss": [0.5, 0.4]}, "val": {"loss": [0.6, 0.5]}}',
+        "yes/training_stats.json": '{"episode_rewards": [1.5, 2.5',
         "yes/pandas_log.json": '{"epoch": {"0": 1, "1": 2}, "loss": {"0": 0.5, "1": 0.4}}',
         "yes/seed7.json": '[{"epoch": 1, "loss": 0.5}, {"epoch": 2, "loss": 0.4}]',
         "no/package.json": '{"loss": [1, 2]}',
@@ -81,7 +82,7 @@ def test_the_forms_of_documents(tmp_path):
     documents = [
         entries,
         {"best_metric": None, "global_step": 10, "max_steps": 20, "log_history": entries},
-        {"model": {"layers": [1, 2]}, "history": entries},
+        {"model": {"layers": 2}, "history": entries},
         {"history": {"step": [5, 10], "loss": [2.0, 1.5]}},
         {"step": {"0": 5, "1": 10}, "loss": {"0": 2.0, "1": 1.5}},
     ]
@@ -92,6 +93,22 @@ def test_the_forms_of_documents(tmp_path):
         reader = Reader(path).poll()
         assert reader.points == points
         assert reader.batch.config == ({"max_steps": 20} if i == 1 else {})
+
+
+def test_lists_of_several_lengths_and_rows_below_another_name(tmp_path):
+    document = {
+        "args": {"sizes": [4, 8]},
+        "episode_rewards": [1.0, 2.0, 3.0, 4.0],
+        "validation": {"history": [{"episode": 2, "mean_reward": 1.5}, {"episode": 4, "mean_reward": 3.5}]},
+        "q_values": [0.5, 0.75],
+    }
+    (tmp_path / "training_metrics.json").write_text(json.dumps(document))
+    reader = Reader(tmp_path).poll()
+    assert [point for point in reader.points if point[0] == "episode_rewards"][-1][1] == 4
+    assert [point for point in reader.points if point[0] == "validation/mean_reward"] == [
+        ("validation/mean_reward", 2, "1.5"), ("validation/mean_reward", 4, "3.5"),
+    ]  # fmt: skip
+    assert {tag for tag, _, _ in reader.points} == {"episode_rewards", "validation/mean_reward", "q_values"}
 
 
 def test_settings_and_final_figures_beside_the_columns(tmp_path):
