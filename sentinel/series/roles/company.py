@@ -65,6 +65,8 @@ _DISCRIMINATORS = frozenset(
     {"d loss", "discriminator loss", "loss d", "disc loss", "err d", "d real", "d fake"}
     | {"d loss real", "d loss fake", "loss d real", "loss d fake", "disc real loss", "disc fake loss"}
 )
+_OF_ADVERSARIES = frozenset({"fake", "gp"})
+"""Words of names of losses, those of invented samples and of a gradient penalty, that only a critic has."""
 _OF_EQUATIONS = frozenset({"pde", "ode", "bc", "ic", "boundary", "initial", "residual", "physics"})
 _RATINGS = frozenset({"elo", "rating"})
 _LOSS = "loss"
@@ -650,6 +652,7 @@ def _losses_without_a_whole(all_series: Sequence[Series], roles: Roles) -> Itera
     """
     names = {series.reading.name for series in all_series}
     adversaries = not names.isdisjoint(_GENERATORS | _DISCRIMINATORS)
+    adversaries |= any(not _OF_ADVERSARIES.isdisjoint(name.split()) for name in names)
     if adversaries or trains_an_agent(all_series, roles):
         return
     for split, kind in ((Split.TRAIN, Kind.TRAINING_LOSS), (Split.HELD_OUT, Kind.HELD_OUT_LOSS)):

@@ -459,6 +459,9 @@ def test_parts_without_a_whole_are_its_terms() -> None:
     assert Mark.TERM not in _role("loss_kl", *coded).marks  # type: ignore[union-attr]
     rivals = (_falling("loss_cycle"), _falling("loss_identity"), _falling("g_loss"), _falling("d_loss"))
     assert Mark.TERM not in _role("loss_cycle", *rivals).marks  # type: ignore[union-attr]
+    for names in (("dis_loss", "dis_vid_fake"), ("dis_loss", "gp_losses")):
+        critic = [_falling(f"loss/{name}") for name in names]
+        assert Mark.TERM not in _role(critic[0].tag, *critic).marks  # type: ignore[union-attr]
 
 
 def test_how_much_a_term_counts_is_no_term() -> None:
