@@ -7,8 +7,8 @@ the training loss are exactly 0, those of boxes. A score such as Dice or F1 need
 loss has fallen so far; while the run goes on all of the first 10, 12, 14, 16 or 20. Of a run that is over,
 all of 3 are enough. Five in a row are enough of a metric that was above 0 before, and of a run that is over
 the last four, if these are more than half. Nothing is said where the same metric of another class or
-threshold is above 0. And at the end an average precision or an overlap that never passed 0.01 at ten
-evaluations or more, and does not begin to rise. A score that was below 0 at all of five evaluations or more
+threshold is above 0. And at the end any of these metrics that never passed 0.01 at ten evaluations or more,
+and does not begin to rise. A score that was below 0 at all of five evaluations or more
 of a run that is over is worse than a guess, unless it came half way up; one of both signs, such as a
 correlation, that was always within 0.05 of 0 is no better; so is an error rate that was never below 1, at 25
 evaluations while the run goes on. At a stage of a known plan the run is judged as if it were over.
@@ -69,7 +69,7 @@ AT_ONCE = 2  # evaluations at which, beside such parts, a metric is 0
 AGAIN = 5  # evaluations in a row at which a metric is 0 that was above it
 AT_END = 4  # evaluations of a run that is judged as a whole, at all of which a score is 0, or the last ones
 OF_SOME = 3  # the same once the run is over
-HARDLY = 0.01  # an average precision or overlap of that is next to nothing
+HARDLY = 0.01  # a metric of that is next to nothing
 MANY = 10  # evaluations after which next to nothing is too little
 LEAVES = 2  # times its usual value: one that begins to rise
 FALLEN = 0.7  # of its first value: a loss that has learned something
@@ -165,8 +165,7 @@ def zero_eval_metric(
     is_zero = ~of_errors & (fell | never_rose)
     rests = pl.col("last") < LEAVES * recent_median(VALUE, REACH, at_least=MANY)
     hardly = (
-        (~of_errors & ~of_score & is_concluded() & (pl.col("highest") < HARDLY) & rests)
-        & ~_has_another(HARDLY)
+        (~of_errors & is_concluded() & (pl.col("highest") < HARDLY) & rests) & ~_has_another(HARDLY)
     ).fill_null(False)
     is_over = pl.col(ENDED) & (pl.col(INDEX) + 1 >= WORTHLESS)
     all_below = (pl.col("highest") < 0) & (pl.col(VALUE) < HALF_WAY * pl.col("first"))
