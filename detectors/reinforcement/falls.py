@@ -55,14 +55,16 @@ def _fall(means: Floats, width: int) -> dict[str, Floats]:
     count = means.shape[1]
     eighths = rolling(means, width)
     now = eighths[:, -1]
-    best = eighths[:, :-width].max(axis=1)
+    start = np.median(means[:, :width], axis=1)
+    # The mean of a window that fills begins with few episodes, so one lucky row at the start is no level.
+    best = np.maximum(start, eighths[:, 1:-width].max(axis=1, initial=-np.inf))
     low = means < ((best + now) / 2)[:, None]
     low_rows = np.cumprod(low[:, ::-1], axis=1).sum(axis=1)
     scatter = _scatter(means, eighths, count - low_rows)
     return {
         "best": best,
         "now": np.where(low_rows >= width, now, best),
-        "start": np.median(means[:, :width], axis=1),
+        "start": start,
         "scatter": scatter,
         "error": scatter * np.sqrt(2 / width),
         "held": low_rows / count,
