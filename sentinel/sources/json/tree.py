@@ -47,6 +47,9 @@ _TRAINING = frozenset({"train", "training"})
 _HELD_OUT = frozenset({"val", "valid", "validation", "eval", "evals", "evaluation", "test", "dev"})
 """Words of the name of such a list that do."""
 
+_SETTINGS = frozenset({*SETTINGS_KEYS, "params", "hyperparams"})
+"""Names of the settings that a row states of itself."""
+
 _LOSS = "loss"
 _LOSSES = lazy_pattern(
     r"(?:.*[ _-])?loss(?:es)?(?:[ _-](?:histor(?:y|ies)|logs?|curves?|values|per[ _-]epoch))?", re.IGNORECASE
@@ -341,7 +344,7 @@ def _of_tuples(points: Sequence[Sequence[float]], name: str) -> Iterator[Series]
 
 
 def _of_rows(rows: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[Series]:
-    if len(rows) < MIN_POINTS:
+    if len(rows) < MIN_POINTS or _are_trainings(rows):
         return
     series: dict[str, tuple[list[int], list[float]]] = {}
     key = _counting_key(rows)
@@ -363,6 +366,12 @@ def _of_rows(rows: Sequence[Mapping[str, Any]], prefix: str) -> Iterator[Series]
         if len(values) >= MIN_POINTS:
             path = f"{prefix}/{name}" if prefix else name
             yield Series(path, tuple(steps), tuple(values), key or "row")
+
+
+def _are_trainings(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether rows state settings of which not all are equal, as the trials of a sweep do."""
+    stated = [key for key, value in rows[0].items() if key in _SETTINGS and isinstance(value, Mapping)]
+    return any(row.get(key) != rows[0][key] for key in stated for row in rows)
 
 
 def _flat(row: Mapping[str, Any], prefix: str, depth: int) -> Iterator[tuple[str, Any]]:

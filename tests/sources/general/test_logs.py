@@ -690,6 +690,15 @@ def test_what_a_tracker_says_of_itself_is_no_run(tmp_path):
     assert not discover([tmp_path], are_over=True).runs
 
 
+@pytest.mark.parametrize("key", ["params", "config"])
+def test_rows_that_state_their_own_settings_are_trainings(tmp_path, key):
+    rows = [{"step": n, "eval_loss": n / 8, key: {"lr": n / 100}} for n in range(1, 9)]
+    (tmp_path / "results.json").write_text(json.dumps({"n": 8, "all": rows}))
+    assert not discover([tmp_path]).runs
+    (tmp_path / "results.json").write_text(json.dumps({"n": 8, "all": [row | {key: {}} for row in rows]}))
+    assert discover([tmp_path]).runs, "they are alike"
+
+
 def test_a_document_of_puzzles_is_no_run(tmp_path):
     grid = [[n, n % 5] for n in range(9)]
     document = {f"{n:04x}f1{n:02x}": [grid] for n in range(4)} | {f"{n:08x}": [grid] for n in range(400)}
