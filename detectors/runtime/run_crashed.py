@@ -2,7 +2,8 @@
 
 ## What it catches
 A run that is over and whose log, console or server says that it failed: an exit code other than 0, an
-uncaught exception in the console, the state "crashed", "failed" or "killed" of a tracking server.
+uncaught exception in the console, a last line by which a logger says that the training failed, or argparse
+that an argument is wrong, the state "crashed", "failed" or "killed" of a tracking server.
 
 ## Why it matters
 The machine is paid for and does nothing, until somebody starts the run again.
