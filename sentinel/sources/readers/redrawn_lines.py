@@ -19,6 +19,11 @@ _BAR_OF_PART = lazy_pattern(
     rf"\s{{0,4}}\d{{1,3}}%\s?{_DRAWING}",
     re.IGNORECASE,
 )
+_INTRUDER = lazy_pattern(
+    r"(?<=\S)20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}: [IWEF] [\w./]{1,200}\.cc:\d{1,6}\] .*", re.DOTALL
+)
+"""A message of TensorFlow's C++ that stands right behind what a bar had printed."""
+
 _CRI = lazy_pattern(r"\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[-+]\d\d:\d\d) std(?:out|err) [FP] ")
 _DOCKER = lazy_pattern(r'\{"log":"((?:[^"\\]|\\.){0,16384})","stream":"std(?:out|err)","time":"[^"]{1,60}"\}')
 
@@ -59,6 +64,8 @@ def _message(line: str, is_redrawn: bool) -> Iterator[tuple[str, bool]]:
         text = wrapper[1].replace('\\"', '"').replace("\\r", "\\n").replace("\\t", "\t")
         yield from ((part, False) for part in text.split("\\n") if part)
         return
+    if ".cc:" in line:
+        line = _INTRUDER.sub("", line)
     if line[:2] == "20" and " std" in line[:60]:
         prefix = _CRI.match(line)
         line = line[prefix.end() :] if prefix else line

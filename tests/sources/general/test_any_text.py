@@ -303,6 +303,27 @@ def test_a_table_with_commas_below_a_printed_model_is_read():
     assert [step for name, step, _ in points if name == "val_acc"] == [0, 1, 2, 4]
 
 
+def test_a_message_of_tensorflow_within_a_bar_is_none_of_its_numbers():
+    message = (
+        "2021-05-24 03:37:45.267570: I tensorflow/core/allocator.cc:247] Allocator: After 54 get requests"
+    )
+    lines = [
+        line
+        for epoch in (1, 2)
+        for line in (
+            f"Epoch {epoch}/2",
+            *(
+                f" {n}0/80 [=>..] - ETA: 9s - loss: 0.{9 - n} - acc: 0.{n}{message * (n % 2)}"
+                for n in range(1, 9)
+            ),
+            message,
+        )
+    ]
+    points = points_of(*lines)
+    assert {name for name, _, _ in points} == {"ETA", "loss", "acc"}
+    assert [value for name, _, value in points if name == "acc"] == [n / 10 for n in range(1, 9)] * 2
+
+
 def test_the_epoch_may_stand_behind_a_point():
     lines = [f"INFO - ---Epoch.{n} Val Log-Loss per event: 0.{n}; MAPE: 0.5" for n in range(3)]
     assert [step for name, step, _ in points_of(*lines) if "Log-Loss" in name] == [0, 1, 2]
