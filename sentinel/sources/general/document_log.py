@@ -12,14 +12,11 @@ import orjson
 
 from sentinel.sources.base import Chunk, Cursor, PollResult, ReadIssue
 from sentinel.sources.json import tree
-from sentinel.sources.json.documents import SETTINGS_KEYS, is_complete, stated_settings
+from sentinel.sources.json.documents import LARGEST, SETTINGS_KEYS, is_complete, stated_settings
 from sentinel.sources.readers.files import open_log, stamp
 from sentinel.sources.readers.growing import nothing_new, refusal, unreadable
 from sentinel.sources.readers.plain import flat, plain_text
 from sentinel.sources.readers.words import counter
-
-MAX_DOCUMENT = 32 << 20
-"""Bytes of a document."""
 
 _EPISODES = ("max_episodes", "num_episodes", "n_episodes", "total_episodes", "episodes")
 """Settings that say how many episodes there will be."""
@@ -40,11 +37,11 @@ class DocumentLog(msgspec.Struct, frozen=True):
             if newest == cursor.get("newest"):
                 return nothing_new(cursor)
             with open_log(self.path) as file:
-                data = file.read(MAX_DOCUMENT + 1)
+                data = file.read(LARGEST + 1)
         except OSError as error:
             return unreadable(self.path, cursor, error)
-        if len(data) > MAX_DOCUMENT:
-            problem = f"is larger than {MAX_DOCUMENT >> 20} MiB and is not read"
+        if len(data) > LARGEST:
+            problem = f"is larger than {LARGEST >> 20} MiB and is not read"
             return refusal(cursor, newest, ReadIssue(self.path, "", problem))
         read_series = tree.read(is_complete(data), self.path.stem)[:MAX_SERIES]
         all_series = (each._replace(name=plain_text(each.name)) for each in read_series)

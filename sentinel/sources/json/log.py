@@ -89,7 +89,7 @@ class JsonDocument(TwoReaders):
 
 
 class JsonLog(msgspec.Struct, frozen=True):
-    """One document."""
+    """One document. It is left to the general reader, from its start, once it holds no list of entries."""
 
     path: Path
 
@@ -106,8 +106,13 @@ class JsonLog(msgspec.Struct, frozen=True):
             return refusal(cursor, newest, error.complaint)
         if document is None:
             return PollResult({**cursor, "newest": newest})
+        entries = _document_entries(document)
+        if entries is None:
+            was_begun = cursor.get("entries") or cursor.get("restarted")
+            general = {"is_general": True, "restarts": [self.path.name] if was_begun else []}
+            return PollResult(general, more=True)
         plan = _settings_of(document) if isinstance(document, dict) else {}
-        new_cursor, chunks, more = parse_new(cursor, _document_entries(document), limit, self.path.name, {})
+        new_cursor, chunks, more = parse_new(cursor, entries, limit, self.path.name, {})
         return PollResult({**new_cursor, "newest": None if more else newest}, chunks, more=more, config=plan)
 
 
@@ -115,9 +120,10 @@ def _settings_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return settings(document) if "log_history" in document else flat(stated_settings(document))
 
 
-def _document_entries(document: Any) -> Sequence[Any]:
+def _document_entries(document: Any) -> Sequence[Any] | None:
+    """Return the entries; None for lists by other names, which a watch of an earlier version began here."""
     entries = document.get(_STATE_LIST) if isinstance(document, dict) else document
-    return entries if isinstance(entries, list) else []
+    return entries if isinstance(entries, list) else None
 
 
 @remembered

@@ -1,7 +1,7 @@
 """A log that two readers may read: that of its format, and the general one, which asks for no known form.
 
 What a file holds when it is found decides which one begins. A file that is just being rewritten may look like
-a log of no format, so a cursor is read on by the reader that made it.
+a log of no format, so a cursor is read on by the reader that made it, unless this one leaves it to the other.
 """
 
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class TwoReaders(ABC):
         batch = self.reader(is_general).poll(cursor, limit)
         if stopped(batch.cursor) and "is_general" not in cursor:
             return batch  # nothing was read, so either may begin
-        return replace(batch, cursor={**batch.cursor, "is_general": is_general})
+        return replace(batch, cursor={"is_general": is_general, **batch.cursor})
 
     def flush(self, cursor: Cursor) -> Sequence[Chunk]:
         """Return what only the end makes sure; see `sentinel.sources.base.Flushable`."""

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 from sentinel.sources.discovery import discover
+from sentinel.sources.general import document_log
 from sentinel.sources.json import documents
 from sentinel.sources.json.log import FORMAT
 from tests.sources.reader import Reader
@@ -109,6 +110,42 @@ def test_lists_of_several_lengths_and_rows_below_another_name(tmp_path):
         ("validation/mean_reward", 2, "1.5"), ("validation/mean_reward", 4, "3.5"),
     ]  # fmt: skip
     assert {tag for tag, _, _ in reader.points} == {"episode_rewards", "validation/mean_reward", "q_values"}
+
+
+def test_lists_that_a_watch_of_an_earlier_version_began_are_read_again(tmp_path):
+    """It made rows of the lists and counted these; a version between read nothing from such a cursor on."""
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps({"loss": [3.0, 2.0, 1.0], "val_loss": [4.0, 3.0, 2.0]}))
+    (run,) = discover([tmp_path]).runs
+    begun = {"entries": 2, "last": "e4a6a0577479b2b4", "records": {}, "facts": {}, "is_general": False}
+    for cursor in (begun, {**begun, "entries": 0, "restarted": True}):
+        reader = Reader(tmp_path)
+        reader.cursors[run.id] = json.dumps(cursor)
+        assert reader.poll().restarts == 1
+        assert [value for tag, _, value in reader.points if tag == "loss"] == ["3.0", "2.0", "1.0"]
+        path.write_text(json.dumps({"loss": [3.0, 2.0, 1.0, 0.5], "val_loss": [4.0, 3.0, 2.0, 1.0]}))
+        assert reader.poll().points[-2:] == [("loss", 4, "0.5"), ("val_loss", 4, "1.0")]
+        assert reader.restarts == 1
+        path.write_text(json.dumps({"loss": [3.0, 2.0, 1.0], "val_loss": [4.0, 3.0, 2.0]}))
+
+
+def test_entries_that_become_lists_are_another_training(tmp_path):
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps([{"epoch": 1, "loss": 9.0}]))
+    reader = Reader(tmp_path).poll()
+    path.write_text(json.dumps({"loss": [3.0, 2.0]}))
+    assert reader.poll().points[-2:] == [("loss", 1, "3.0"), ("loss", 2, "2.0")]
+    assert reader.restarts == 1
+
+
+def test_lists_that_are_too_large_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(document_log, "LARGEST", 1 << 20)
+    path = tmp_path / "history.json"
+    path.write_text(json.dumps({"loss": [2.0] * (1 << 18)}))
+    reader = Reader(tmp_path).poll().poll()
+    assert reader.read_issues == [f"{path}: is larger than 1 MiB and is not read"]
+    path.write_text(json.dumps({"loss": [3.0, 2.0]}))
+    assert reader.poll().points == [("loss", 1, "3.0"), ("loss", 2, "2.0")]
 
 
 def test_settings_and_final_figures_beside_the_columns(tmp_path):
