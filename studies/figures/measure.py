@@ -72,14 +72,16 @@ class Real:
 
 
 def real_figures(detectors: Collection[Detector]) -> dict[str, Real]:
-    """What the detectors say of the healthy logs of the project, by name."""
+    """What the detectors say of the healthy logs of the project, by name, where nothing else explains it."""
     judged = Counter[str]()
     raised = Counter[str]()
     least = {one.name: counted(one) for one in detectors}
     for log in REAL:
         for run in replay([log], Config(), lambda *_: None).runs:
             raised.update(
-                one.detector for one in run.incidents.values() if one.severity >= least.get(one.detector, 0)
+                one.detector
+                for one in run.incidents.values()
+                if one.severity >= least.get(one.detector, 0) and one.inhibited_by is None
             )
             for stream in run.run_pipeline.log.streams.values():
                 rows = {key: sum(s.count for s in of.values()) for key, of in stream.attempt.series.items()}

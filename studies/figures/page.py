@@ -64,7 +64,10 @@ not been seen on enough real runs; where its figures fall short of the standard,
 its shapes better than it fits the world. Healthy runs that rest on a plateau, spike by themselves, change
 their data on the way, route tokens to experts, or pass over each batch of a policy many times are not in it.
 None in n runs still allows a rate of 3/n (95 %), which the table by run says; at {longest:,} points the runs
-are too few to prove the standard. **Found** rests, for each noise, on {faulty} points. What {unseen} judge,
+are too few to prove the standard. A detector whose pages wait until the run looks ill as a whole, such as
+`generalization-gap`, is measured without that second look, so a watch pages less often.
+
+**Found** rests, for each noise, on {faulty} points. What {unseen} judge,
 no healthy log of other people shows, only trainings of our own (`tests/detectors/trainings/probed.py`, the
 twins of [faults.md](faults.md)) and simulated ones.
 
