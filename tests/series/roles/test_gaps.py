@@ -162,6 +162,13 @@ def test_a_role_that_the_stream_has_is_not_given_a_second_time() -> None:
     assert _signals([*_rows("val_accuracy"), ("val_kappa", 30, 0.5)])["val_kappa"] is None
 
 
+def test_the_reward_of_a_better_judge_counts_before_that_of_the_one_trained_by() -> None:
+    """What a policy gains by a learned judge alone is over-optimisation (Gao et al. 2022)."""
+    both = _signals(_rows("proxy_reward", "gold_reward"))
+    assert both == {"proxy_reward": None, "gold_reward": Signal.REWARD}
+    assert _signals(_rows("proxy_reward"))["proxy_reward"] is Signal.REWARD
+
+
 @pytest.mark.parametrize(
     ("tags", "signals"),
     [
