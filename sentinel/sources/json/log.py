@@ -117,7 +117,7 @@ class JsonLog(msgspec.Struct, frozen=True):
 
 
 def _settings_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    return settings(document) if "log_history" in document else flat(stated_settings(document))
+    return settings(document) if _STATE_LIST in document else flat(stated_settings(document))
 
 
 def _document_entries(document: Any) -> Sequence[Any] | None:

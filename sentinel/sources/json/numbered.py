@@ -25,9 +25,6 @@ from sentinel.sources.readers.splits import of_file, part_of_file
 LEAST = 2
 """Documents that are a log; one alone may be the result of an evaluation."""
 
-MOST = 1 << 12
-"""Documents of a log. More are data."""
-
 _NUMBER = lazy_pattern(
     r"(?P<counter>epoch|step|iter(?:ation)?)s?[-_ ]?(?P<number>\d{1,12})\.json\Z", re.IGNORECASE
 )
@@ -51,7 +48,7 @@ def _in_order(names: Sequence[str]) -> Mapping[str, Sequence[str]]:
     return {
         kind: [name for _, name in sorted(numbered)]
         for kind, numbered in kinds.items()
-        if LEAST <= len(numbered) <= MOST
+        if len(numbered) >= LEAST
     }
 
 
