@@ -14,7 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from sentinel.common.lazy_pattern import lazy_pattern
-from sentinel.series.roles.names import Reading, reading, reading_of_a_file, table, words_of
+from sentinel.series.roles.names import (
+    Reading,
+    metric_at_the_end,
+    reading,
+    reading_of_a_file,
+    table,
+    words_of,
+)
 from sentinel.series.roles.role import MAIN_RANK, Direction, Kind, Mark, Measure, Role, Source, Split, Unit
 from sentinel.series.roles.values import Values
 
@@ -705,6 +712,28 @@ def _names_a_reward(series: Series) -> bool:
     return is_plain and not series.reading.is_in_table and not words.isdisjoint(_REWARDS)
 
 
+def _sole_metrics(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
+    """Yield a longer name of a share that was measured on held-out data, where nothing else of them is
+    judged.
+    """
+    if any(role.is_outcome_like and role.split is Split.HELD_OUT for role in roles.values()):
+        return
+    metrics = [
+        (series, role)
+        for series in all_series
+        if series.key not in roles
+        and series.reading.split is Split.HELD_OUT
+        and (role := metric_at_the_end(series.reading))
+        and role.unit is Unit.SHARE
+        and (series.values.is_share or series.values.is_percent)
+    ]
+    if len(metrics) == 1:
+        series, role = metrics[0]
+        unit = Unit.SHARE if series.values.is_share else Unit.PERCENT
+        why = "the only metric of held-out data"
+        yield series.key, replace(role, unit=unit, marks=_SOLE, source=Source.COMPANY, why=why)
+
+
 def _objectness(all_series: Sequence[Series], roles: Roles) -> Iterator[tuple[Key, Role | None]]:
     """Yield the objectness of a detector, which is called as an objective: a part of the loss."""
     names = {series.reading.name for series in all_series}
@@ -815,6 +844,7 @@ _RULES: Sequence[Rule] = (
     _sole_rewards,
     _rewards_of_the_task,
     _splits_by_twins,
+    _sole_metrics,
     _objectness,
     _losses_of_equations,
     _errors_of_boosting,

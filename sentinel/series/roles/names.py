@@ -338,11 +338,23 @@ def _behind_a_similarity(words: Sequence[str], words_table: Table) -> list[str]:
     behind = [*words[places[-1] + 1 :]]
     before = [*words[: places[0]]]
     candidates = [behind, behind[1:]] if behind else [before[-2:], before[-1:]]
-    for name in candidates:
-        role = words_table.names.get(_spelling(name, words_table.spellings))
-        if role is not None and role.kind is Kind.OUTCOME and role.measure is Measure.METRIC:
-            return name
-    return []
+    return next((name for name in candidates if _metric(name, words_table)), [])
+
+
+def metric_at_the_end(name: Reading) -> Role | None:
+    """Return the role of the metric with which a name ends that the table does not know, as that of
+    "val_novel_acc" is the accuracy's; None if it ends with none, or does not measure the metric itself.
+    """
+    words = name.words
+    if name.is_in_table or Mark.BEST in name.marks or not table().spread.isdisjoint(words):
+        return None
+    roles = (_metric(words[at:], table()) for at in range(1, len(words)))
+    return next((_with_split(role, name.split) for role in roles if role is not None), None)
+
+
+def _metric(words: Sequence[str], words_table: Table) -> Role | None:
+    role = words_table.names.get(_spelling(words, words_table.spellings))
+    return role if role is not None and role.kind is Kind.OUTCOME and role.measure is Measure.METRIC else None
 
 
 def _is_place(parts: Sequence[Sequence[str]], words_table: Table) -> bool:

@@ -264,6 +264,21 @@ def test_the_only_loss_is_the_loss() -> None:
     assert role.kind is Kind.TRAINING_LOSS
 
 
+def test_the_only_share_of_held_out_data_is_the_outcome_whatever_stands_before_it() -> None:
+    """Beside another outcome of the same data, or as one of several, it is not."""
+    outcome = _outcome(_falling("train_loss"), _rising("val_novel_acc"))
+    assert (outcome.tag, outcome.role.unit) == ("val_novel_acc", Unit.SHARE)
+    in_percent = _outcome(_falling("train_loss"), _rising("val_ood_f1", most=90.0))
+    assert in_percent.role.unit is Unit.PERCENT
+    assert _role("val_ood_acc", _falling("val_loss"), _rising("val_ood_acc")) is None
+    assert _role("val_easy_acc", _rising("val_easy_acc"), _rising("val_hard_acc")) is None
+
+
+@pytest.mark.parametrize("tag", ["val_novel_acc_std", "best_val_novel_acc", "novel_acc", "val_hole_psnr"])
+def test_the_only_one_of_held_out_data_that_is_no_share_of_them(tag: str) -> None:
+    assert _role(tag, _falling("train_loss"), _series(tag, *range(20, 40))) is None
+
+
 def test_a_setting_of_a_loss_is_not_the_loss() -> None:
     assert _role("loss_weight", _falling("loss_weight")) is None
 
