@@ -15,6 +15,7 @@ from sentinel.common.conversion import converter
 from sentinel.detectors.api import Severity
 from sentinel.detectors.run_checks import Printed, Stopped
 from sentinel.detectors.signals import Signal
+from sentinel.runs.beside_rewards import is_beside_rewards
 from sentinel.runs.console import ConsoleState
 from sentinel.runs.ingested import Ingested
 from sentinel.runs.metadata import RunMetadata, Understanding, framework, understood
@@ -267,6 +268,8 @@ class RunLog:
     def _new_stream(self, name: str) -> Stream:
         run = self.run
         first = self.streams.get(name.rpartition(":")[0])
+        is_beside_reward = first is not None and Signal.REWARD in first.signals
+        is_beside_reward |= run.local is not None and is_beside_rewards(run.local)
         return Stream(
             run.id,
             name,
@@ -275,7 +278,7 @@ class RunLog:
             self.naming,
             self.specs,
             is_beside_others=first is not None,
-            is_beside_reward=first is not None and Signal.REWARD in first.signals,
+            is_beside_reward=is_beside_reward,
         )
 
     @property

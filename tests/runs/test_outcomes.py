@@ -100,3 +100,14 @@ def test_losses_beside_wins_are_games(tmp_path):
     alone.mkdir()
     assert _run(_log(alone, losses=_falling))["signals"] == {"loss": ["losses"]}
     assert _run(_log(alone, wins=_rising, loss=_falling))["signals"] == {"loss": ["loss"]}
+
+
+@pytest.mark.parametrize(
+    ("beside", "signal"),
+    [("rewards.csv", "value_loss"), ("CumulativeReward.csv", "value_loss"), ("scores.csv", "loss")],
+)
+def test_a_loss_in_a_file_beside_one_of_rewards_is_an_agents(tmp_path, beside, signal):
+    rows = "".join(f"{step},{_falling(step)}\n" for step in range(ROWS))
+    (tmp_path / "loss.csv").write_text(f"episode,loss\n{rows}", "utf-8")
+    (tmp_path / beside).write_text("written by the same training", "utf-8")
+    assert _run(tmp_path)["signals"] == {signal: ["loss"]}
