@@ -16,11 +16,10 @@ Look at the device's utilisation and clock, at the loader's waiting time and at 
 If it began with a restart, compare the two environments.
 
 ## When it is wrong
-Longer sequences, longer completions and evaluations inside a step take longer by right. A finding is
-therefore info until the speed has been below a half for twenty points. Where several trainings take turns
-some are fast: it stays info while one in ten of the last sixty points is as fast as before. A neighbour that
-comes and goes slows the steps of a clock in part, and nothing is said of it. Beside rewards no clock is
-judged: an episode that lasts longer is often a better one.
+Longer sequences, longer completions and evaluations inside a step take longer by right, and so do trainings
+that take turns. A finding is therefore info and pages nobody. A neighbour that comes and goes slows the steps
+of a clock in part, and nothing is said of it. Beside rewards no clock is judged: an episode that lasts longer
+is often a better one.
 
 ## Source
 Catalogue DP5.
@@ -30,11 +29,11 @@ from typing import Annotated
 
 import polars as pl
 
-from sentinel.detectors.api import INFO, WARNING, Cause, History, Maturity, Variant, detector
+from sentinel.detectors.api import INFO, Cause, History, Maturity, Variant, detector
 from sentinel.detectors.evidence import Measure, Unit
 from sentinel.detectors.schema import SERIES, STEP, VALUE
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import in_a_row, is_of, now_and_then, recent_quantile
+from sentinel.detectors.stats import is_of, now_and_then, recent_quantile
 from sentinel.detectors.supervised import ELSE, is_supervised
 from sentinel.detectors.verdict import SkipReason, verdicts
 
@@ -43,7 +42,6 @@ EARLIER_POINTS = 200  # points before those
 MIN_EARLIER_POINTS = 80  # points of those that suffice
 FAST_SHARE = 0.25  # quantile of the present times per step by a clock
 SLOW_SHARE = 0.9  # quantile of the earlier ones: evaluations and checkpoints of each tenth step lie beyond
-TOP = 0.1  # of the points: so many may be fast
 MIN_LOST_SECONDS = 5.0  # by the last 20 points of a clock: machines stumble for shorter
 
 
@@ -59,23 +57,20 @@ MIN_LOST_SECONDS = 5.0  # by the last 20 points of a clock: machines stumble for
         "before": Measure("median of the 200 points before", Unit.SAME),
         "speed": Measure("speed, of the earlier one", Unit.SHARE),
     },
-    variants={
-        "slower": Variant("training runs at {speed:.0%} of its earlier speed", ("DP5",), (INFO, WARNING))
-    },
+    variants={"slower": Variant("training runs at {speed:.0%} of its earlier speed", ("DP5",), (INFO,))},
 )
 def throughput_shift(
     points: pl.LazyFrame,
     *,
     slow: Annotated[float, "share of the earlier speed that is too slow"] = 0.7,
-    crawling: Annotated[float, "share of the earlier speed that is worth a warning"] = 0.5,
+    crawling: Annotated[float, "share of the earlier speed that is too slow by a clock"] = 0.5,
     recovered: Annotated[float, "share of the earlier speed at which it is over"] = 0.8,
 ) -> pl.LazyFrame:
     speed = pl.col("level") / pl.col("before")
     by_clock = is_of(Signal.PACE)
+    crawls = _crawls_by_clock(crawling)
     per_step = is_of(Signal.STEP_TIME) | by_clock
     earlier = {"n": EARLIER_POINTS, "at_least": MIN_EARLIER_POINTS}
-    crawls = pl.when(by_clock).then(_crawls_by_clock(crawling)).otherwise(pl.col("speed") < crawling)
-    all_slow = by_clock | (_top_speed(per_step) < slow).fill_null(False)
     return verdicts(
         points.with_columns(
             **now_and_then(VALUE, LEVEL_POINTS, past=earlier | {"skip": LEVEL_POINTS}),
@@ -90,17 +85,9 @@ def throughput_shift(
         },
         found={"slower": pl.when(by_clock).then(crawls).otherwise(pl.col("speed") < slow)},
         lasts=pl.col("speed") < recovered,
-        severities={WARNING: in_a_row(crawls, LEVEL_POINTS) & all_slow},
         above=pl.when(per_step).then(pl.col("before") / recovered),
         below=pl.when(~per_step).then(pl.col("before") * recovered),
     )
-
-
-def _top_speed(per_step: pl.Expr) -> pl.Expr:
-    """Return the speed that one in ten of the last sixty points exceeds, as a share of the earlier one."""
-    shortest, highest = (recent_quantile(q, VALUE, 3 * LEVEL_POINTS) for q in (TOP, 1 - TOP))
-    before = pl.col("before")
-    return pl.when(per_step).then(before / shortest).otherwise(highest / before)
 
 
 def _crawls_by_clock(crawling: float) -> pl.Expr:

@@ -1,7 +1,7 @@
 """Tells whether a log stands beside another file of rewards, as `loss.csv` does beside `rewards.csv`.
 
-Such files are the curves of one agent, each written on its own. What the loss of an agent does says little, so
-it is judged as that of a value function.
+Such files are the curves of one agent, each written on its own. The loss of an agent need not fall, so it is
+judged as that of a value function.
 """
 
 import os
