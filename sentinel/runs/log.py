@@ -277,7 +277,7 @@ class RunLog:
             run.part,
             self.naming,
             self.specs,
-            is_beside_others=first is not None,
+            is_beside_others=first is not None or run.is_one_of_several,
             is_beside_reward=is_beside_reward,
         )
 

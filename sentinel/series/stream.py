@@ -77,8 +77,8 @@ class Stream(msgspec.Struct):
     part: str
     naming: Naming
     specs: SeriesSpecs
-    is_beside_others: bool = False  # of the same file
-    is_beside_reward: bool = False  # in the first of these
+    is_beside_others: bool = False  # of the same training, which hold its other curves
+    is_beside_reward: bool = False  # in one of these
     label: str = ""  # the training of which it is, in a file of several
     unit: str = ""  # what its steps count, where the log names it
     position: int = 0  # of the next point

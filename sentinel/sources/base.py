@@ -236,6 +236,7 @@ class Run(msgspec.Struct, frozen=True):
     ``also`` are directories outside of it that may hold streams of the run, whether they are there or not.
     ``has_parallel_streams`` says that all streams are written side by side, so each has as many attempts as
     the run: a stream holds one metric, or what one of several processes logs.
+    ``is_one_of_several`` says that it holds one curve of a training that logs others elsewhere.
     """
 
     path: Location
@@ -246,6 +247,7 @@ class Run(msgspec.Struct, frozen=True):
     part: str = ""
     also: tuple[Path, ...] = ()
     has_parallel_streams: bool = False
+    is_one_of_several: bool = False
 
     @property
     def local(self) -> Path | None:

@@ -26,6 +26,7 @@ from sentinel.sources.readers.files import is_text
 from sentinel.sources.readers.growing import Mark, Read, read_new
 from sentinel.sources.readers.problems import Problem
 from sentinel.sources.readers.splits import of_part
+from sentinel.sources.tensorboard.add_scalars import is_of_one_curve, names_of_curve
 from sentinel.sources.tensorboard.events import ScalarPoints, decode
 from sentinel.sources.tensorboard.held_out import PARTS, held_out, part_in, possible_parts, training_of
 from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
@@ -62,7 +63,15 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         part_of = above if only_settings else training_of(directory)
         part = directory.name if directory.name in PARTS else ""
         also = tuple(possible_parts(directory))
-        yield Run(directory, FORMAT, EventFiles(directory), part_of=part_of, part=part, also=also)
+        yield Run(
+            directory,
+            FORMAT,
+            EventFiles(directory),
+            part_of=part_of,
+            part=part,
+            also=also,
+            is_one_of_several=is_of_one_curve(directory),
+        )
 
 
 class EventFiles(msgspec.Struct, frozen=True):
@@ -164,6 +173,8 @@ class _EventPoll:
         tags = points.tags
         if path.parent != self._directory:
             tags = [of_part(tag, part_in(path.parent)) for tag in tags]
+        elif is_of_one_curve(self._directory):
+            tags = names_of_curve(self._directory, tags)
         for part, settings in _pieces_of_points(points):
             columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
             first = restarted and part.stop > part.start

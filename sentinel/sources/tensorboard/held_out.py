@@ -31,7 +31,7 @@ def possible_parts(training: Path) -> Iterator[Path]:
 
 def held_out(training: Path) -> list[Path]:
     """Return the directories with held-out data that belong to the training in this directory."""
-    return [path for path in possible_parts(training) if _wrote_both(training, path)]
+    return [path for path in possible_parts(training) if wrote_both(training, path)]
 
 
 def part_in(directory: Path) -> str:
@@ -49,7 +49,7 @@ def training_of(directory: Path) -> Path | None:
     part = _ending_word(directory.name, _PART_FOLDERS)
     candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
     trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)
-    return next((training for training in trainings if _wrote_both(training, directory)), None)
+    return next((training for training in trainings if wrote_both(training, directory)), None)
 
 
 def _ending_word(name: str, words: Sequence[str]) -> str:
@@ -58,7 +58,7 @@ def _ending_word(name: str, words: Sequence[str]) -> str:
     return next((word for rest, word in before if not rest or rest.endswith(("_", "-", "."))), "")
 
 
-def _wrote_both(training: Path, part: Path) -> bool:
+def wrote_both(training: Path, part: Path) -> bool:
     """Return whether one process began to write both, the training first."""
     of_training = _first_event_file(training)
     of_part = _first_event_file(part)
