@@ -91,7 +91,8 @@ class Attempt(msgspec.Struct, array_like=True):
         """Yield the windows of the rows that new points complete, each with its spec and its judged tag."""
         arrived = self.carried.without(_points_in_order(arrived))
         raw = _admitted(arrived, self.raw_tags)
-        logged = _points_in_order(finite(arrived))
+        measured = [points for points in arrived if points.signal is not Signal.OTHER_METRIC]  # a tag again
+        logged = _points_in_order(finite(measured))
         fresh = _admitted([points for points in logged if points.signal not in _DERIVED], self.tags)
         derived = [points for points in logged if points.signal in _DERIVED]
         derived += self._derived(fresh, specs)

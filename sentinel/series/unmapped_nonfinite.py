@@ -39,7 +39,7 @@ MIN_BROKEN_OF_OTHERS = 10
 """The same of any other number. A mean over episodes that did not end is NaN for some points."""
 
 MIN_FINITE_BEFORE = 3
-"""Finite points that such a number has to have before. What is NaN from the start was never measured, or is
+"""Finite points in a row that such a number has to begin with. What is NaN before was never measured, or is
 measured from time to time.
 """
 
@@ -117,7 +117,8 @@ class UnmappedNonFinite(msgspec.Struct, array_like=True):
                 self.finite[tag] = min(MIN_FINITE_BEFORE, self.finite.get(tag, 0) + 1)
                 self.broken.pop(tag, None)
                 continue
-            self.finite.setdefault(tag, _NOT_ALWAYS_MEASURED)
+            if self.finite.get(tag, 0) < MIN_FINITE_BEFORE:
+                self.finite[tag] = _NOT_ALWAYS_MEASURED
             is_loss = _LOSS_TAG.search(tag) is not None or _CORRELATION_TAG.search(tag) is not None
             if is_loss or self.finite.get(tag, 0) >= MIN_FINITE_BEFORE:
                 before = self.broken.get(tag, (0, int(chunk.step[index]), float(chunk.time[index])))

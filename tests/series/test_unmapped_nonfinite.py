@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from sentinel.detectors.schema import Standing
 from sentinel.detectors.signals import Signal
 from sentinel.series.naming import Naming
 from sentinel.series.unmapped_nonfinite import UnmappedNonFinite
@@ -61,6 +62,7 @@ def test_another_number_was_one_before_and_stays_none():
         [1.0, 1.0, *[NAN] * 50],  # a variance of one sample
         [*[1.0] * 9, *[NAN] * 9] * 3,  # a mean over episodes of which some intervals have none
         [NAN, *[1.0] * 9, *[NAN] * 30],  # what a judge that is asked from time to time says
+        [1.0, *[NAN] * 19] * 9,  # an evaluation at each twentieth step
     ],
 )
 def test_what_may_be_undefined_is_healthy(values):
@@ -102,6 +104,16 @@ def test_a_number_that_a_rule_knows_is_judged_as_well():
     asking = [replace(DETECTORS[0], judges=(Signal.OTHER_METRIC,), non_finite=True)]
     stream = Stream("run", "s", "csv", "", Naming({}), series_specs(asking))
     assert [one.tag for one in [*stream.extend(chunk).rows, *stream.end()]] == ["reward"]
+
+
+def test_a_number_that_a_rule_knows_goes_on_being_judged():
+    """What is told of it bears its tag, and is no point of its own."""
+    chunk = rows(reward=[*[1.0] * 9, *[NAN] * 12, *[1.0] * 9])
+    by_rule = replace(DETECTORS[0], judges=(Signal.REWARD,), uses=(Standing(Signal.REWARD),))
+    asking = [by_rule, replace(by_rule, name="odd", judges=(Signal.OTHER_METRIC,), uses=(), non_finite=True)]
+    stream = Stream("run", "s", "csv", "", Naming({}), series_specs(asking))
+    judged = [*stream.extend(chunk).rows, *stream.end()]
+    assert sum(len(one.window.position) for one in judged if one.spec.judged is Signal.REWARD) == 18
 
 
 def test_an_explained_variance_is_none_where_the_returns_never_vary():
