@@ -272,6 +272,15 @@ def test_without_a_plan_a_metric_that_never_left_its_start_is_told_once_the_log_
     assert first_told(log, "zero-eval-metric", "metric-never-left-its-start") == 30
 
 
+@pytest.mark.parametrize(("found_from", "told"), [(7, None), (60, 10)])
+def test_a_detector_may_need_some_epochs_before_one_box_counts(tmp_path, found_from, told):
+    epochs = np.arange(60)
+    found = np.clip((epochs - found_from) / 40, 0, 0.6)
+    columns = {"train_loss": 3 / (1 + epochs / 4), "metrics/mAP50-95(B)": found}
+    log = log_of_epochs(tmp_path / "training.csv", **columns)
+    assert first_told(log, "zero-eval-metric", "zero") == told
+
+
 def test_batches_of_which_few_digits_are_logged_are_alike_for_some_time(tmp_path):
     log = tmp_path / "metrics.jsonl"
     write(log, [0.693] * 15 + [round(0.693 * 0.95**n, 3) for n in range(40)])

@@ -1,10 +1,10 @@
 """The detection or segmentation metric is exactly zero, from the start or since it fell.
 
 ## What it catches
-A mean average precision or intersection over union of exactly 0 at five evaluations in a row; at 25 where it
-is measured after each epoch and the training loss is not known to have fallen by 30 %; at two if two parts of
-the training loss are exactly 0, those of boxes. A score such as Dice or F1 needs 25, or 10 while the training
-loss has fallen so far; while the run goes on all of the first 10, 12, 14, 16 or 20. Of a run that is over,
+A mean average precision or intersection over union of exactly 0 at five evaluations in a row; at two if two
+parts of the training loss are exactly 0, those of boxes. One that is measured after each epoch, and a score
+such as Dice or F1, needs 25, or 10 while the training loss is known to have fallen by 30 %; a score while the
+run goes on all of the first 10, 12, 14, 16 or 20. Of a run that is over,
 all of 3 are enough. Five in a row are enough of a metric that was above 0 before, and of a run that is over
 the last four, if these are more than half. Nothing is said where the same metric of another class or
 threshold is above 0. And at the end any of these metrics that never passed 0.01 at ten evaluations or more,
@@ -150,11 +150,11 @@ def zero_eval_metric(
         finds_no_box
         | at_end
         | (
-            pl.when(of_score & has_learned.fill_null(False))
+            pl.when(~of_score & ~each_epoch)
+            .then(pl.col("soon") == 0)
+            .when(has_learned)
             .then(pl.col("learned") == 0)
-            .when(of_score | (each_epoch & ~has_learned.fill_null(False)))
-            .then(pl.col("late") == 0)
-            .otherwise(pl.col("soon") == 0)
+            .otherwise(pl.col("late") == 0)
         )
     )
     is_held = (pl.col("rested") >= RESTS) & (pl.col("rested") >= FOR_MOST * (pl.col(INDEX) + 1))
