@@ -51,7 +51,8 @@ _APART: Mapping[str, str] = {
     **dict.fromkeys(("validacion", "validacao", "validazione", "validierung", "валидация"), "val"),
     **dict.fromkeys(("prueba", "teste"), "test"),
     **dict.fromkeys(("promedio", "moyenne", "durchschnittliche"), "mean"),
-    "episodio": "episode",
+    **dict.fromkeys(("episodio", "episod"), "episode"),
+    **dict.fromkeys(("totale", "totala"), "total"),
     **dict.fromkeys(("mejor", "melhor", "meilleure", "beste"), "best"),
     **dict.fromkeys(("acumulada", "cumulee"), "cumulative"),
 }
@@ -69,10 +70,13 @@ _BETWEEN = lazy_pattern(r"(?<![^\W_])(?:de|del|du|da|do|des|la|el|le|media|medio
 """What stands between such words."""
 
 
+_HUMP = lazy_pattern("(?<=[a-z])(?=[A-Z])")
+
+
 @lru_cache(maxsize=1 << 14)
 def in_english(tag: str) -> str:
     """Return a tag with the words for metrics that other languages have in English."""
-    plain = tag if tag.isascii() else _without_accents(tag)
+    plain = _HUMP.sub(" ", tag if tag.isascii() else _without_accents(tag))
     return _BETWEEN.sub(" ", _WORD.sub(_english, plain)) if _WORD.search(plain) else tag
 
 

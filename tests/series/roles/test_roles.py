@@ -479,6 +479,11 @@ def test_parts_without_a_whole_are_its_terms() -> None:
         assert Mark.TERM not in _role(critic[0].tag, *critic).marks  # type: ignore[union-attr]
 
 
+def test_a_discriminator_alone_is_judged_by_no_loss_of_its_own() -> None:
+    for name in ("d_loss_real", "loss_D_fake"):
+        assert _role(name, _falling(name)).kind is Kind.INNER  # type: ignore[union-attr]
+
+
 def test_how_much_a_term_counts_is_no_term() -> None:
     weights = (_series("LossTermWeights/w_recon", *[1.0] * 20), _series("loss_weight_kld", *[0.5] * 20))
     series = (*weights, _falling("loss_recon"), _falling("loss_cls"))
@@ -523,6 +528,7 @@ def test_an_error_counts_where_it_says_on_which_data() -> None:
         ("pérdida de validación", "val_loss"),
         ("Perte entraînement", "train_loss"),
         ("Recompensa média", "reward"),
+        ("RecompensaTotala", "total_reward"),
         ("потери", "loss"),
         ("Genauigkeit", "accuracy"),
     ],
