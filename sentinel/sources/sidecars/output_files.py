@@ -11,8 +11,8 @@ from sentinel.common.paths import is_directory, is_file
 from sentinel.sources.base import Run
 from sentinel.sources.readers.growing import Mark, read_text
 
-ENDINGS = (".log", ".out", ".err")
-"""Endings of the names of files with console output."""
+ENDINGS = (".log", ".out", ".err", "log.txt")
+"""Endings of the names of files with console output; detectron2 and many others write a log.txt."""
 
 _MAX_OUTPUT_FILES = 50  # more files cannot be the console output of one run
 _MAX_AT_ONCE = 1 << 20  # bytes of a file in one poll

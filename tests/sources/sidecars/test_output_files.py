@@ -54,6 +54,13 @@ def test_lines_come_once_and_whole(tmp_path):
     assert texts(files) == ["anew"]
 
 
+def test_a_text_called_log_beside_a_log_is_what_was_printed(tmp_path):
+    append(tmp_path / "metrics.json", "{}\n")
+    append(tmp_path / "log.txt", "RuntimeError: sizes differ\n")
+    assert texts(Following(tmp_path / "metrics.json")) == ["RuntimeError: sizes differ"]
+    assert not texts(Following(tmp_path / "log.txt"))
+
+
 @pytest.mark.slow
 def test_a_long_log_comes_whole_in_pieces(tmp_path):
     lines = [f"line {i:07}" for i in range(100_000)]
