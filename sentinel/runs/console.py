@@ -53,6 +53,14 @@ _LOGGED = lazy_pattern(r".{0,200}\b(?:ERROR|CRITICAL)\b[\s\]:|-]{1,9}" + re.esca
 _NOTEBOOK = lazy_pattern(r"([A-Za-z_]\w{0,150}) {2,80}" + re.escape(_HEADING) + r"\s*$")
 """The heading of a traceback as a notebook prints it: behind the name of the exception that ends it."""
 
+_RICH = lazy_pattern(r"[╭┌+][─-]{1,200} " + re.escape(_HEADING) + r" [─-]{1,200}[╮┐+]")
+"""The upper edge of the box in which rich prints a traceback. The line below the box names the exception."""
+
+_EDGES = tuple("│╰└|+")
+"""What the lines of such a box begin with."""
+
+_RICH_FRAME = lazy_pattern(r"[│|] (\S[^:]{0,300}):(\d{1,9}) in (\S{1,100})")
+
 _RAISED = lazy_pattern(r"[A-Za-z_][\w.]{0,150}(?:Error|Exception|Interrupt|Exit)(?::\s|:?$)")
 """The last line of such a traceback."""
 
@@ -104,7 +112,7 @@ class _Traceback(msgspec.Struct):
     def add(self, line: str) -> None:
         """Add a line, which may name a frame."""
         line = self.open_frame + line
-        frame = _FRAME.match(line, 0, MAX_LINE)
+        frame = _FRAME.match(line, 0, MAX_LINE) or _RICH_FRAME.match(line, 0, MAX_LINE)
         if self.raised and (cell := _NOTEBOOK_FRAME.match(line, 0, MAX_LINE)):
             self._stand_at(cell[1] or cell[2], cell[3], cell[4])
         is_open = (
@@ -124,7 +132,7 @@ class _Traceback(msgspec.Struct):
         """Return whether a line is within the traceback, and not the last one, which names the exception."""
         if self.raised:
             return not line.startswith(self.raised)
-        if line[:1].isspace():
+        if line[:1].isspace() or line.startswith(_EDGES):
             self.wrapped = 0
             return True
         self.wrapped += 1
@@ -336,7 +344,8 @@ def _error(
     writer, text = (prefix[0], whole_line[prefix.end() :]) if prefix else ("", whole_line)
     is_wrapped = _TRACEBACK in text and _POWERSHELL.match(text) is not None
     notebook = _NOTEBOOK.match(text)
-    begins = text.startswith(_TRACEBACK) or is_wrapped or notebook is not None
+    is_boxed = _HEADING in text and _RICH.match(text) is not None
+    begins = text.startswith(_TRACEBACK) or is_wrapped or is_boxed or notebook is not None
     is_logged = _TRACEBACK in text and _LOGGED.match(text) is not None
     if begins or is_logged or (_TRACEBACK in text and _BAR.search(text)):
         if len(origin.tracebacks) < _MAX_WRITERS:

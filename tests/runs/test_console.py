@@ -120,6 +120,27 @@ def test_a_traceback_of_a_notebook_has_the_place_in_its_cells():
     assert said(f"begun\n{NOTEBOOK}") == [(17, text, "Cell In[7]:47 in main", ())]
 
 
+RICH = """\
+╭─────────────────── Traceback (most recent call last) ────────────────────╮
+│ /home/ann/train.py:12 in main                                            │
+│                                                                          │
+│    11 │   model = Net()                                                  │
+│ ❱  12 │   model.fit(data)                                                │
+│                                                                          │
+│ /home/ann/env/lib/python3.11/site-packages/net/model.py:84 in fit        │
+│                                                                          │
+│ ❱  84 │   │   raise ValueError("no rows")                                │
+╰──────────────────────────────────────────────────────────────────────────╯
+ValueError: no rows
+"""
+
+
+@pytest.mark.parametrize("edges", ["╭─╮│╰╯", "┌─┐│└┘", "+-+|++"])
+def test_a_traceback_in_the_box_of_rich_has_its_place(edges):
+    boxed = RICH.translate(str.maketrans("╭─╮│╰╯", edges))
+    assert said(f"begun\n{boxed}") == [(12, "ValueError: no rows", "/home/ann/train.py:12 in main", ())]
+
+
 def test_what_powershell_says_of_a_warning_is_no_error():
     warning = POWERSHELL.replace("Traceback (most recent call last):", "UserWarning: no GPU", 1)
     assert said(warning.partition('  File "')[0]) == []

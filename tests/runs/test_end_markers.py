@@ -53,6 +53,7 @@ NO_ENDS = [
     "epoch : 19/20 loss: 0.31",
     "95%|######### | 285/300 [01:02<00:03,  4.80it/s]",
     "test accuracy 0.97",
+    "Process finished with exit code -1",
 ]
 OUTSIDE = [
     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 1",
@@ -300,7 +301,13 @@ def test_an_error_whose_traceback_bars_overwrote(run):
 
 @pytest.mark.parametrize(
     "last",
-    ["2026-01-01 10:00:00 - ERROR - Training failed: 1", "train_lm.py: error: unrecognized arguments: --lr"],
+    [
+        "2026-01-01 10:00:00 - ERROR - Training failed: 1",
+        "train_lm.py: error: unrecognized arguments: --lr",
+        "[2026-01-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py'] exits with",
+        "Process finished with exit code 1",
+        "Process finished with exit code -1073740791 (0xC0000409)",
+    ],
 )
 def test_an_error_that_was_printed_without_its_traceback(run, last):
     beside = run.path.with_name("train.log")

@@ -57,7 +57,7 @@ MAX_TEXT_SHARE = 0.5
 """Share of lines of a table that are no rows."""
 
 _TRACEBACK = lazy_pattern(
-    r"Traceback \(most recent call last\)(?::|\s*\n)|(?:srun|slurmstepd): error:|ChildFailedError"
+    r"Traceback \(most recent call last\)(?::|\s*\n| [─-]+[╮┐+])|(?:srun|slurmstepd): error:|ChildFailedError"
     r"|\bexitcode\s{0,3}:\s{0,3}-?\d"
 )
 _PRINTED_ERROR = lazy_pattern(r"^(?:\[rank\d+\]: ?)?[\w.]+(?:Error|Exception|Interrupt)\b", re.MULTILINE)
