@@ -54,6 +54,7 @@ NO_ENDS = [
     "95%|######### | 285/300 [01:02<00:03,  4.80it/s]",
     "test accuracy 0.97",
     "Process finished with exit code -1",
+    "make: *** [train] Error 130",
 ]
 OUTSIDE = [
     "torch.distributed.elastic.multiprocessing.api.SignalException: Process 1359 got signal: 1",
@@ -306,6 +307,12 @@ def test_an_error_whose_traceback_bars_overwrote(run):
         "train_lm.py: error: unrecognized arguments: --lr",
         "[2026-01-01 10:00:00,123] [ERROR] [launch.py:325:sigkill_handler] ['python', 'train.py'] exits with",
         "Process finished with exit code 1",
+        "srun: error: node12: task 0: Exited with exit code 1",
+        "make: *** [Makefile:12: train] Error 1",
+        "ERROR conda.cli.main_run:execute(49): `conda run python train.py` failed. (See above for error)",
+        "Segmentation fault (core dumped)",
+        "run.sh: line 3: 2211 Segmentation fault (core dumped) python train.py",
+        "python: can't open file 'train.py': [Errno 2] No such file or directory",
         "Process finished with exit code -1073740791 (0xC0000409)",
     ],
 )
