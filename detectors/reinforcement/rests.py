@@ -4,7 +4,7 @@ import polars as pl
 
 from sentinel.detectors.schema import ENDED, INDEX, SERIES, STEP
 from sentinel.detectors.signals import Signal
-from sentinel.detectors.stats import is_of, moved, recent_max, resting, start_value
+from sentinel.detectors.stats import is_of, moved, recent_max, resting, start_median, start_value
 
 LEAST = 20
 """First rows whose changes count, whatever came later; the rule needs a head of them."""
@@ -23,6 +23,9 @@ SETTLED = 0.2
 
 MOSTLY_RANDOM = 1 / 3
 """The same of a run that is over, whose policy will not act more by itself."""
+
+OWN_RATE = 0.5
+"""Largest share of random actions that may be how a policy acts for good, where it has never moved."""
 
 SPARSE = 0.6
 """Fraction of the points at which a reward changes that is seldom met."""
@@ -88,7 +91,7 @@ def may_yet_learn() -> pl.Expr:
     So many actions are random, or a run that goes on has done too little of its plan.
     """
     is_early = is_of_control() & (pl.col(STEP) < EARLY * pl.col(Signal.TOTAL_STEPS))
-    is_random = (pl.col(Signal.EXPLORATION_RATE) > MOSTLY_RANDOM).fill_null(False)
+    is_random = _at_random(MOSTLY_RANDOM)
     return pl.when(ENDED).then(is_random).otherwise(acts_at_random() | is_early.fill_null(False))
 
 
@@ -119,7 +122,14 @@ def tests_one_policy() -> pl.Expr:
 
 def acts_at_random() -> pl.Expr:
     """Return whether so many actions are random that the reward is not the policy's."""
-    return (pl.col(Signal.EXPLORATION_RATE) > RANDOM).fill_null(False)
+    return _at_random(RANDOM)
+
+
+def _at_random(share: float) -> pl.Expr:
+    """Return whether a larger share of actions is random, and not by a rate that has never moved."""
+    rate = pl.col(Signal.EXPLORATION_RATE)
+    is_own = (rate == start_median(Signal.EXPLORATION_RATE, LEAST)) & (rate <= OWN_RATE)
+    return (rate > share).fill_null(False) & ~is_own.fill_null(False)
 
 
 def acted_at_random_lately(most: int) -> pl.Expr:
