@@ -52,6 +52,9 @@ _OF_AGENTS = lazy_pattern(
 )
 """Algorithms that train an agent, in the name of a file or of what stands before it."""
 
+_ROW = "row"
+"""The unit of printed lines that no counter of a training counts."""
+
 _OF_ERRORS = frozenset({"mse", "rmse", "mae", "mape"})
 _SOLE = frozenset({Mark.SOLE})
 _ONE_OF_SEVERAL = "one of several of this name"
@@ -416,7 +419,8 @@ def _splits_by_rows(all_series: Sequence[Series], roles: Roles) -> Iterator[tupl
             yield series.key, _moved(role, Split.TRAIN, "it stands in the rows of training")
         elif not (losses or has_loss or series.reading.words in _SCORES):
             moved = _moved(role, Split.HELD_OUT, "nothing of a training stands beside it")
-            yield series.key, replace(moved, marks=role.marks | {Mark.SOLE})
+            sole = replace(moved, marks=role.marks | {Mark.SOLE})
+            yield series.key, None if series.unit == _ROW else sole  # a result of several models or tests
         else:
             yield series.key, _moved(role, Split.TRAIN, "nothing tells that it is of held-out data")
 

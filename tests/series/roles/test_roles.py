@@ -279,6 +279,14 @@ def test_the_only_one_of_held_out_data_that_is_no_share_of_them(tag: str) -> Non
     assert _role(tag, _falling("train_loss"), _series(tag, *range(20, 40))) is None
 
 
+def test_metrics_that_nothing_counts_beside_nothing_of_a_training_are_results() -> None:
+    """A program that compares models prints them, a line for each."""
+    printed = replace(_rising("acc"), unit="row")
+    assert _role("acc", printed) is None
+    assert _outcome(replace(printed, unit="epoch")).tag == "acc"
+    assert _role("acc", printed, _falling("train_loss")) is not None
+
+
 def test_a_setting_of_a_loss_is_not_the_loss() -> None:
     assert _role("loss_weight", _falling("loss_weight")) is None
 
