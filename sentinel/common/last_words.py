@@ -35,5 +35,5 @@ def says_why_it_ends(line: str) -> bool:
     that an argument is wrong, or what launched the program that this failed.
     """
     failed = _LOGGED_ERROR.search(line, 0, _MAX_LINE) and FAILED.search(line, 0, _MAX_LINE)
-    is_last = any(words.match(line, 0, _MAX_LINE) for words in (_USAGE_ERROR, _FAILED_PROGRAM))
-    return bool(failed) or is_last
+    refused = _USAGE_ERROR.match(line, 0, _MAX_LINE) or _FAILED_PROGRAM.match(line, 0, _MAX_LINE)
+    return bool(failed or refused)
