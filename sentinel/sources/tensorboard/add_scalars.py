@@ -7,14 +7,14 @@ The tag in both is `Loss`, and only the name of the directory tells which of the
 from collections.abc import Sequence
 from pathlib import Path
 
-from sentinel.sources.tensorboard.held_out import is_of_part, wrote_both
+from sentinel.sources.tensorboard.held_out import word_in, wrote_both
 
 
 def is_of_one_curve(directory: Path) -> bool:
     """Return whether the process that writes the training above writes this directory as well. Those of parts
     of the data are told by their own names.
     """
-    return wrote_both(directory.parent, directory) and not is_of_part(directory)
+    return wrote_both(directory.parent, directory) and not word_in(directory)
 
 
 def names_of_curve(directory: Path, tags: Sequence[str]) -> list[str]:

@@ -1,7 +1,7 @@
 """Finds the directories of held-out data that belong to the training in the directory beside them.
 
 Keras writes `train/` and `validation/`, scripts write `train/` and `val/`, and ``add_scalars`` of torch
-writes `loss_train/` and `loss_val/`, or `Loss_Training/` and `Loss_Validation/`. Such names prove nothing:
+writes `loss_train/` and `loss_val/`, or `Loss_Train Loss/` and `Loss_Test Loss/`. Such names prove nothing:
 Ultralytics calls its trainings `train` and `train2`, and a validation of its own `val`. So the first files of
 both must come from the same process on the same host, and that of the training must have been there first.
 The names of the files tell both and never change, so the answer is the same whenever one looks and whatever
@@ -9,24 +9,23 @@ the files hold by then.
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from sentinel.common.lazy_pattern import lazy_pattern
 from sentinel.sources.tensorboard.names import is_event_file, order, writer_in
 
 PARTS = ("val", "valid", "validation", "eval", "test")
 """Names of directories with held-out data. A tag without one belongs to the training."""
 
-_TRAININGS = ("train", "training", "Train", "Training")
-_PART_FOLDERS = (*PARTS, *(part.capitalize() for part in PARTS))
+_TRAININGS = ("train", "training")
+_WORD = lazy_pattern(rf"(?<![A-Za-z])(?:{'|'.join((*PARTS, *_TRAININGS))})(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def possible_parts(training: Path) -> Iterator[Path]:
     """Yield the directories, there or not, that hold held-out data of a training in this directory."""
-    word = _ending_word(training.name, _TRAININGS)
-    if word:
-        candidates = (part for part in _PART_FOLDERS if part.istitle() == word.istitle())
-        yield from (training.with_name(f"{training.name.removesuffix(word)}{part}") for part in candidates)
+    yield from _with_other_words(training, _TRAININGS, PARTS)
 
 
 def held_out(training: Path) -> list[Path]:
@@ -36,26 +35,42 @@ def held_out(training: Path) -> list[Path]:
 
 def part_in(directory: Path) -> str:
     """Return the part of the data in the name of a directory: "val" in `loss_val`; empty if there is none."""
-    return _ending_word(directory.name, _PART_FOLDERS).lower()
+    word = word_in(directory)
+    return word if word in PARTS else ""
 
 
 def is_of_part(directory: Path) -> bool:
-    """Return whether a directory is called like a part of the data."""
-    return bool(_ending_word(directory.name, (*_PART_FOLDERS, *_TRAININGS)))
+    """Return whether the name of a directory ends like a part of the data."""
+    word = word_in(directory)
+    return bool(word) and directory.name.lower().endswith(word)
 
 
 def training_of(directory: Path) -> Path | None:
     """Return the directory of the training whose held-out data this directory has; None if of none."""
-    part = _ending_word(directory.name, _PART_FOLDERS)
-    candidates = (word for word in _TRAININGS if part and word.istitle() == part.istitle())
-    trainings = (directory.with_name(f"{directory.name.removesuffix(part)}{word}") for word in candidates)
+    trainings = _with_other_words(directory, PARTS, _TRAININGS)
     return next((training for training in trainings if wrote_both(training, directory)), None)
 
 
-def _ending_word(name: str, words: Sequence[str]) -> str:
-    """Return the word with which a name ends, apart from what stands before; empty if there is none."""
-    before = ((name.removesuffix(word), word) for word in words if name.endswith(word))
-    return next((word for rest, word in before if not rest or rest.endswith(("_", "-", "."))), "")
+def word_in(directory: Path) -> str:
+    """Return the last word for a part of the data, or for the training, in the name of a directory."""
+    words = _WORD.findall(directory.name)
+    return words[-1].lower() if words else ""
+
+
+def _with_other_words(directory: Path, words: Sequence[str], others: Sequence[str]) -> Iterator[Path]:
+    """Yield the directories with each of the other words in place of the last one in this name."""
+    last = next(iter([*_WORD.finditer(directory.name)][-1:]), None)
+    if last is None or last[0].lower() not in words:
+        return
+    before, after = directory.name[: last.start()], directory.name[last.end() :]
+    for other in others:
+        yield directory.with_name(f"{before}{_in_the_case_of(last[0], other)}{after}")
+
+
+def _in_the_case_of(word: str, other: str) -> str:
+    if word.isupper():
+        return other.upper()
+    return other.capitalize() if word.istitle() else other
 
 
 def wrote_both(training: Path, part: Path) -> bool:

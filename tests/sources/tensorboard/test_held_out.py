@@ -81,7 +81,13 @@ def test_trainings_of_ultralytics_are_runs_beside_a_validation(keras):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("training", "validation"),
-    [("loss_train", "loss_val"), ("Train vs. Val Loss_Training", "Train vs. Val Loss_Validation")],
+    [
+        ("loss_train", "loss_val"),
+        ("Train vs. Val Loss_Training", "Train vs. Val Loss_Validation"),
+        ("Loss_Train Loss", "Loss_Test Loss"),
+        ("loss_train_loss", "loss_eval_loss"),
+        ("Losses_TRAIN", "Losses_VAL"),
+    ],
 )
 def test_add_scalars_of_torch(keras, training, validation):
     (keras / "train").rename(keras / training)
