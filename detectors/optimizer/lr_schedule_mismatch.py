@@ -26,7 +26,7 @@ Warm restarts, steps, plateaus, exponential decay, warmup-stable-decay and const
 that comes up again counts only where the settings name a schedule that does not. Without a plan only zeros
 tell anything. A log that rounds small rates to zero is known by its smallest rate, or by a falling loss.
 Where gradients are accumulated, steps may be micro-batches. A deliberately long warm-up is flagged, as info
-where the loss has fallen by a tenth all the same.
+where the loss has fallen by a quarter all the same.
 
 ## Source
 Catalogue O8, O23, A-learning-rate, G-acc-sched: below 1 % of the peak with over 20 % of the steps left;
@@ -60,7 +60,7 @@ DECAYED_FRACTION_WITHOUT_PLAN = 0.1  # of the peak
 MIN_UNTRAINED_STEPS = 100  # at zero from the first; gradients of fewer are accumulated for one update
 MIN_UNTRAINED_ROWS = 20  # that many tell whether the loss falls
 MAX_LOSS_FRACTION = 0.98  # of its start: a loss below that learns
-WELL_LEARNED = 0.9  # of its start: beside a loss below that a long warm-up does little harm
+WELL_LEARNED = 0.75  # of its start: beside a loss below that a long warm-up does little harm
 LATELY = 5  # rows of a loss that tell whether it fell so far: of few rows, ten are most of a warm-up
 MAX_MISSED_WARM_UP = 0.1  # fraction of the warm-up that the log may lack at its beginning
 MAX_LEFT = 0.5  # fraction of the plan; with more left, a rate at zero is critical, and one that rests is odd

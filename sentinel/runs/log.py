@@ -84,6 +84,7 @@ class RunLog:
     reached_end: bool = False  # it was read to its end once
     live: bool = False  # it grew after that
     _config_files: ConfigFiles = field(init=False)
+    _beside_rewards: bool | None = field(default=None, init=False)  # None: not looked yet
     _output: Output | None = field(default=None, init=False)  # read by `poll`, not ingested yet
 
     def __post_init__(self) -> None:
@@ -269,7 +270,7 @@ class RunLog:
         run = self.run
         first = self.streams.get(name.rpartition(":")[0])
         is_beside_reward = first is not None and Signal.REWARD in first.signals
-        is_beside_reward |= run.local is not None and is_beside_rewards(run.local)
+        is_beside_reward |= self._stands_beside_rewards()
         return Stream(
             run.id,
             name,
@@ -280,6 +281,12 @@ class RunLog:
             is_beside_others=first is not None or run.is_one_of_several,
             is_beside_reward=is_beside_reward,
         )
+
+    def _stands_beside_rewards(self) -> bool:
+        """Return whether a file of rewards lies beside the log. One look is enough for all streams."""
+        if self._beside_rewards is None:
+            self._beside_rewards = self.run.local is not None and is_beside_rewards(self.run.local)
+        return self._beside_rewards
 
     @property
     def no_clock(self) -> str:

@@ -63,25 +63,27 @@ def find(directory: Path, names: Sequence[str]) -> Iterator[Run]:
         part_of = above if only_settings else training_of(directory)
         part = directory.name if directory.name in PARTS else ""
         also = tuple(possible_parts(directory))
+        is_curve = is_of_one_curve(directory)
         yield Run(
             directory,
             FORMAT,
-            EventFiles(directory),
+            EventFiles(directory, is_curve),
             part_of=part_of,
             part=part,
             also=also,
-            is_one_of_several=is_of_one_curve(directory),
+            is_one_of_several=is_curve,
         )
 
 
 class EventFiles(msgspec.Struct, frozen=True):
-    """The event files of one directory."""
+    """The event files of one directory, which may hold one curve of a plot alone."""
 
     directory: Path
+    is_curve: bool = False
 
     def poll(self, cursor: Cursor, limit: int) -> PollResult:
         """Return the scalars that were appended since ``cursor``; see `sentinel.sources.base.Source`."""
-        return _EventPoll(self.directory, cursor, limit).batch()
+        return _EventPoll(self.directory, self.is_curve, cursor, limit).batch()
 
     def samples(self, steps: Sequence[int]) -> Samples:
         """Return the texts and images nearest to each step; see `sentinel.sources.tensorboard.samples`."""
@@ -92,8 +94,9 @@ class EventFiles(msgspec.Struct, frozen=True):
 
 
 class _EventPoll:
-    def __init__(self, directory: Path, cursor: Cursor, limit: int) -> None:
+    def __init__(self, directory: Path, is_curve: bool, cursor: Cursor, limit: int) -> None:
         self._directory = directory
+        self._is_curve = is_curve
         self._marks: dict[str, Mark] = dict(cursor.get("files", {}))
         self._unreadable: dict[str, str] = dict(cursor.get("unreadable", {}))  # why, by name
         self._left = limit  # points
@@ -173,7 +176,7 @@ class _EventPoll:
         tags = points.tags
         if path.parent != self._directory:
             tags = [of_part(tag, part_in(path.parent)) for tag in tags]
-        elif is_of_one_curve(self._directory):
+        elif self._is_curve:
             tags = names_of_curve(self._directory, tags)
         for part, settings in _pieces_of_points(points):
             columns = (points.tag[part], points.step[part], points.time[part], points.value[part])
